@@ -1,0 +1,266 @@
+"""The one Configuration: every switch of the engine, its allowed values, and the keys derived from them."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from sitt_core.errors import InvalidInput, shown
+
+Value = str | int
+Role = Literal["index", "retrieval", "view"]
+
+MAX_TOP_K = 100
+MAX_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One switch: its dotted name everywhere outside Python, what it takes, and what a change of it touches."""
+
+    name: str
+    attribute: str
+    role: Role
+    label: str
+    help: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 0
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values, as an error or a help text names them."""
+        return " | ".join(self.choices) if self.choices else f"a whole number from {self.least} to {self.most}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets this field's default."""
+        return "SITT_" + self.name.upper().replace(".", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What size and overlap mean for a chunking strategy, and their defaults."""
+
+    size: int
+    size_unit: str
+    overlap: int
+    overlap_unit: str
+
+
+SIZING: dict[str, Sizing] = {
+    "structural": Sizing(500, "tokens", 1, "paragraphs"),
+    "sentence": Sizing(1024, "characters", 0, "characters"),
+    "fixed": Sizing(256, "tokens", 32, "tokens"),
+}
+
+FIELDS: tuple[Field, ...] = (
+    Field("chunking.strategy", "chunking_strategy", "index", "Chunking", "Where documents are cut.", tuple(SIZING)),
+    Field("chunking.size", "chunking_size", "index", "Size", "The most a chunk may hold, overlap included.", least=1, most=8000),
+    Field("chunking.overlap", "chunking_overlap", "index", "Overlap", "How much of a chunk its successor repeats.", least=0, most=4000),
+    Field(
+        "chunking.header",
+        "chunking_header",
+        "index",
+        "Header",
+        "Title › headings before the text in what is embedded and indexed.",
+        ("on", "off"),
+    ),
+    Field("embedder", "embedder", "index", "Embedder", "The model that turns texts into vectors.", ("minilm",)),
+    Field(
+        "overlong",
+        "overlong",
+        "index",
+        "Long texts",
+        "Texts above the embedder's limit: averaged windows, or cut.",
+        ("windows", "truncate"),
+    ),
+    Field("dense", "dense", "retrieval", "Dense", "Rank by cosine similarity of vectors.", ("exact", "off")),
+    Field("keyword", "keyword", "retrieval", "Keyword", "Rank by BM25 over shared words.", ("bm25s", "rank-bm25", "off")),
+    Field("fusion", "fusion", "retrieval", "Fusion", "How the two rankings become one.", ("rrf",)),
+    Field("fusion.k", "fusion_k", "retrieval", "RRF k", "Reciprocal rank fusion: 1 / (k + rank).", least=1, most=1000),
+    Field(
+        "fusion.candidates",
+        "fusion_candidates",
+        "retrieval",
+        "Candidates",
+        "How many chunks each retriever hands over.",
+        least=1,
+        most=MAX_CANDIDATES,
+    ),
+    Field("top_k", "top_k", "view", "Top K", "How many passages are shown.", least=1, most=MAX_TOP_K),
+)
+BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A frozen value whose every field is one switch; always valid, since only `configure` makes one.
+
+    `chunking_size` and `chunking_overlap` are in the strategy's own units (`SIZING`).
+    """
+
+    chunking_strategy: str = "structural"
+    chunking_size: int = 500
+    chunking_overlap: int = 1
+    chunking_header: str = "on"
+    embedder: str = "minilm"
+    overlong: str = "windows"
+    dense: str = "exact"
+    keyword: str = "bm25s"
+    fusion: str = "rrf"
+    fusion_k: int = 60
+    fusion_candidates: int = 50
+    top_k: int = 5
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a field by its dotted name."""
+        value: Value = getattr(self, BY_NAME[name].attribute)
+        return value
+
+    def to_dict(self) -> dict[str, Value]:
+        """Every field by its dotted name, in the order of `FIELDS`."""
+        return {field.name: self[field.name] for field in FIELDS}
+
+    @property
+    def index_key(self) -> str:
+        """Names the index this configuration needs: 12 hex digits over the index fields."""
+        return _key({field.name: self[field.name] for field in FIELDS if field.role == "index"})
+
+    @property
+    def chunking_key(self) -> str:
+        """Names the chunking alone: part of every chunk's identity."""
+        return _key({field.name: self[field.name] for field in FIELDS if field.name.startswith("chunking.")})
+
+    @property
+    def retrieval_key(self) -> str:
+        """Names what decides the ranking; runs that differ only in how much they show share it."""
+        return _key({field.name: self[field.name] for field in FIELDS if field.role != "view"})
+
+    @property
+    def key(self) -> str:
+        """Names the whole configuration."""
+        return _key(self.to_dict())
+
+    @property
+    def mode(self) -> str:
+        """`hybrid`, `dense`, `keyword` or `none`: which retrievers are on."""
+        on = (self.dense != "off", self.keyword != "off")
+        return {(True, True): "hybrid", (True, False): "dense", (False, True): "keyword", (False, False): "none"}[on]
+
+    @property
+    def slug(self) -> str:
+        """A readable name, such as `structural-500·minilm·hybrid·k5`; it need not tell every field."""
+        return f"{self.chunking_strategy}-{self.chunking_size}·{self.embedder}·{self.mode}·k{self.top_k}"
+
+
+def _key(values: Mapping[str, Value]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def parse_field(name: str, value: object) -> Value:
+    """A field's value from text or JSON; raises InvalidInput naming the allowed ones."""
+    field = BY_NAME.get(name)
+    if field is None:
+        raise InvalidInput(expected=f"one of the fields {', '.join(BY_NAME)}", got=shown(name), remedy="Check the field's name.")
+    if field.choices:
+        if isinstance(value, str) and value in field.choices:
+            return value
+    else:
+        # At most 9 digits: Python refuses to convert thousands of them.
+        number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()) else value
+        if isinstance(number, int) and not isinstance(number, bool) and field.least <= number <= field.most:
+            return number
+    raise InvalidInput(expected=f"{name} to be {field.allowed}", got=shown(value), remedy=f"Set {name} to an allowed value.")
+
+
+def configure(changes: Mapping[str, object], base: Configuration | None = None) -> Configuration:
+    """`base` (default: the defaults) with `changes` by dotted name, checked as a whole.
+
+    A new strategy brings its own size and overlap unless the changes give them. Raises InvalidInput.
+    """
+    base = base or Configuration()
+    values = {name: parse_field(name, value) for name, value in changes.items()}
+    strategy = values.get("chunking.strategy", base.chunking_strategy)
+    if strategy != base.chunking_strategy:
+        sizing = SIZING[str(strategy)]
+        values = {"chunking.size": sizing.size, "chunking.overlap": sizing.overlap, **values}
+    made = replace(base, **{BY_NAME[name].attribute: value for name, value in values.items()})  # type: ignore[arg-type]
+    _check_together(made)
+    return made
+
+
+def _check_together(made: Configuration) -> None:
+    """The rules between fields; K above the candidates and overlap ≥ size are named errors."""
+    sizing = SIZING[made.chunking_strategy]
+    if sizing.overlap_unit == sizing.size_unit and made.chunking_overlap >= made.chunking_size:
+        raise InvalidInput(
+            expected=f"chunking.overlap below chunking.size ({made.chunking_size} {sizing.size_unit})",
+            got=str(made.chunking_overlap),
+            remedy="Lower the overlap or raise the size.",
+        )
+    if made.top_k > made.fusion_candidates:
+        raise InvalidInput(
+            expected=f"top_k of at most fusion.candidates ({made.fusion_candidates})",
+            got=str(made.top_k),
+            remedy="Lower top_k or raise fusion.candidates.",
+        )
+
+
+def require_retriever(configuration: Configuration) -> None:
+    """Raises InvalidInput when neither retriever is on: there is nothing to rank by."""
+    if configuration.mode == "none":
+        raise InvalidInput(
+            expected="dense or keyword to be on",
+            got="dense=off, keyword=off",
+            remedy="Set dense=exact, or keyword=bm25s or rank-bm25.",
+        )
+
+
+def configure_leniently(changes: Mapping[str, object], base: Configuration) -> tuple[Configuration, tuple[str, ...]]:
+    """As `configure`, for links: keeps what is good and returns a sentence for each field that was dropped."""
+    good: dict[str, object] = {}
+    dropped: list[str] = []
+    for name, value in changes.items():
+        try:
+            good[name] = parse_field(name, value)
+        except InvalidInput as error:
+            dropped.append(f"{name}: expected {error.expected}; got {error.got}")
+    while clash := _contradiction(good, base):
+        # Of the fields without which this contradiction would not stand, the last one of FIELDS gives way.
+        without = {name: {other: value for other, value in good.items() if other != name} for name in BY_NAME if name in good}
+        name = next(name for name in reversed(without) if str(_contradiction(without[name], base)) != str(clash))
+        dropped.append(f"{name}: expected {clash.expected}; got {clash.got}")
+        good = without[name]
+    return configure(good, base), tuple(dropped)
+
+
+def _contradiction(changes: Mapping[str, object], base: Configuration) -> InvalidInput | None:
+    try:
+        configure(changes, base)
+    except InvalidInput as error:
+        return error
+    return None
+
+
+def from_environment(environment: Mapping[str, str]) -> Configuration:
+    """The defaults, with each `SITT_…` variable that names a field applied; raises InvalidInput naming the variable."""
+    changes: dict[str, object] = {}
+    for field in FIELDS:
+        if environment.get(field.variable, "").strip():
+            try:
+                changes[field.name] = parse_field(field.name, environment[field.variable].strip())
+            except InvalidInput as error:
+                raise InvalidInput(
+                    expected=f"{field.variable} to be {field.allowed}", got=error.got, remedy="Correct it in the environment or in .env."
+                ) from None
+    try:
+        return configure(changes)
+    except InvalidInput as error:
+        variables = ", ".join(BY_NAME[name].variable for name in changes)
+        raise InvalidInput(expected=error.expected, got=error.got, remedy=f"Correct {variables} in the environment or in .env.") from None
+
+
+assert {field.attribute for field in FIELDS} == {field.name for field in fields(Configuration)}

@@ -1,0 +1,87 @@
+"""Every failure a user can cause or meet, as one tree.
+
+SittError
+├── InvalidInput          a value somebody gave: a field, a question, a filter, a path
+├── NotFound              a corpus, document or job that is not there
+│   └── IndexMissing      the configuration's index has not been built yet
+├── SourceError           a source that cannot be read, or a listing that is not whole
+├── ModelError            weights missing or altered, a model that returns nonsense
+├── StoreError            a store file that cannot be read or written
+│   ├── FingerprintError  an index made by another embedder, chunker or tokenizer
+│   └── Busy              another process is writing the same thing
+├── PortTaken             the dashboard's port is in use
+└── Cancelled             the user stopped a long piece of work
+"""
+
+MAX_SHOWN = 120
+
+
+def shown(value: object) -> str:
+    """A value as an error may show it: its `repr`, cut at `MAX_SHOWN` characters."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+class SittError(Exception):
+    """A named failure: what was expected, what came, and what to do about it."""
+
+    def __init__(self, *, expected: str, got: str, remedy: str) -> None:
+        self.expected, self.got, self.remedy = expected, got, remedy
+        super().__init__(f"expected {expected}; got {got}. {remedy}")
+
+    @property
+    def kind(self) -> str:
+        """The class's name, as JSON answers and tests use it."""
+        return type(self).__name__
+
+    def to_json(self) -> dict[str, dict[str, str]]:
+        """The one shape every surface returns a failure in: `{"error": {...}}`."""
+        return {
+            "error": {
+                "kind": self.kind,
+                "message": str(self),
+                "expected": self.expected,
+                "got": self.got,
+                "remedy": self.remedy,
+            }
+        }
+
+
+class InvalidInput(SittError):
+    """A value somebody gave that cannot be used."""
+
+
+class NotFound(SittError):
+    """A corpus, document or job that is not there."""
+
+
+class IndexMissing(NotFound):
+    """The configuration's index has not been built in the current generation."""
+
+
+class SourceError(SittError):
+    """A source that cannot be read, or whose listing is not whole."""
+
+
+class ModelError(SittError):
+    """Weights that are missing or altered, or a model that returned something impossible."""
+
+
+class StoreError(SittError):
+    """A store file that cannot be read or written."""
+
+
+class FingerprintError(StoreError):
+    """An index made by another embedder, chunker or tokenizer than the one that asks."""
+
+
+class Busy(StoreError):
+    """Another process holds the lock of what this one wants to write."""
+
+
+class PortTaken(SittError):
+    """The port that the dashboard wants is in use."""
+
+
+class Cancelled(SittError):
+    """The user stopped a long piece of work; what was finished is kept."""

