@@ -1,0 +1,1 @@
+"""Where documents are cut: boundaries per strategy, one shared pack()."""
