@@ -1,0 +1,1 @@
+"""Rankings of chunks: dense, keyword, and their fusion."""

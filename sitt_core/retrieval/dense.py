@@ -1,0 +1,39 @@
+"""Ranking by cosine similarity: one product per question over unit vectors that were read once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sitt_core.types import Hit, Mask, Matrix
+
+
+def rank_dense(vectors: Matrix, chunk_ids: Sequence[str], queries: Matrix, n: int, *, allowed: Mask | None = None) -> list[list[Hit]]:
+    """For each query the `n` chunks of highest cosine similarity, best first, ties in chunk order.
+
+    vectors: (chunks, dimension) and queries: (questions, dimension), unit rows; score: cosine, -1 to 1.
+    Chunks outside `allowed` (chunks,) do not take part.
+    """
+    # Not `queries @ vectors.T`: BLAS rounds a row differently by its place and by how many questions come at once, so that
+    # equal vectors would not tie and a batch would not rank as its questions do one by one. einsum is as fast for one.
+    return [_hits(np.einsum("ij,j->i", vectors, query), chunk_ids, n, allowed) for query in queries]
+
+
+def _hits(similarity: NDArray[np.float32], chunk_ids: Sequence[str], n: int, allowed: Mask | None) -> list[Hit]:
+    positions = best(similarity, n, allowed=allowed)
+    scores = similarity[positions].tolist()
+    return [
+        Hit(chunk_ids[position], score, {"dense": rank}, {"dense": score})
+        for rank, (position, score) in enumerate(zip(positions.tolist(), scores, strict=True), start=1)
+    ]
+
+
+def best(scores: NDArray[np.float32], n: int, *, allowed: Mask | None = None) -> NDArray[np.int64]:
+    """The positions of the `n` highest scores among the allowed, descending, ties by position."""
+    candidates = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
+    if len(candidates) > n:
+        # Everything that ties with the n-th stays in until the stable sort has ordered it.
+        threshold = np.partition(scores[candidates], len(candidates) - n)[len(candidates) - n]
+        candidates = candidates[scores[candidates] >= threshold]
+    order = np.argsort(-scores[candidates], kind="stable")[:n]
+    return np.asarray(candidates[order], dtype=np.int64)
