@@ -31,11 +31,6 @@ class Settings:
         return self.data_dir / "store"
 
     @property
-    def models_dir(self) -> Path:
-        """Converted models, made once."""
-        return self.data_dir / "models"
-
-    @property
     def jobs_dir(self) -> Path:
         """One folder per long piece of work."""
         return self.data_dir / "jobs"

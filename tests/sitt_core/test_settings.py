@@ -20,7 +20,7 @@ def test_folders(tmp_path: Path) -> None:
     """Store, models and jobs are folders of the data folder, which is absolute whatever was given."""
     settings = load_settings({"SITT_DATA_DIR": f"{tmp_path}/a/../b"})
     assert settings.data_dir == tmp_path / "b"
-    assert [settings.store_dir, settings.models_dir, settings.jobs_dir] == [tmp_path / "b" / name for name in ("store", "models", "jobs")]
+    assert [settings.store_dir, settings.jobs_dir] == [tmp_path / "b" / name for name in ("store", "jobs")]
     assert not settings.data_dir.exists()
 
 
