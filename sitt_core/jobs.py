@@ -1,0 +1,203 @@
+"""Long work as a process of its own: a folder with its progress, cancellable, found again by any page."""
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from sitt_core.errors import Cancelled, NotFound, SittError, shown
+from sitt_core.types import Report
+
+KEPT_JOBS = 50
+STARTING_SECONDS = 30.0
+"""How long a job may take from its start until it holds its lock."""
+
+State = Literal["running", "done", "failed", "cancelled", "died"]
+
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""What this process started; asking one of them how it is reaps it once it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its folder tells it. `done` of `total` counts the current stage; `seconds_left` is None before it is known."""
+
+    id: str
+    title: str
+    key: str
+    state: State
+    started: float
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+    message: str = ""
+
+
+def start(jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, environment: dict[str, str] | None = None) -> Job:
+    """Runs `python -m sitt_core ARGUMENTS` in the background, or finds the running job of the same `key`."""
+    running = find_running(jobs_dir, key)
+    if running is not None:
+        return running
+    _prune(jobs_dir)
+    folder = jobs_dir / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "sitt_core", *arguments, "--job", str(folder)]
+    with (folder / "output.log").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own module with arguments built by our own code
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=Path(__file__).resolve().parents[1],
+            env={**os.environ, **(environment or {})},
+        )
+    _children[process.pid] = process
+    _write_whole(folder / "job.json", {"title": title, "key": key, "pid": process.pid, "started": time.time()})
+    return read(folder)
+
+
+def _write_whole(path: Path, value: dict[str, object]) -> None:
+    """Writes JSON so that no reader meets half of it."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value), encoding="utf-8")
+    part.replace(path)
+
+
+def read(folder: Path) -> Job:
+    """What a job's folder says now; raises NotFound."""
+    try:
+        facts = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotFound(expected="a job's folder", got=shown(folder.name), remedy="python -m sitt_core status lists the jobs.") from error
+    state, message = _state(folder, facts)
+    lines = _progress(folder)
+    stage, done, total = lines[-1][1:] if lines else ("", 0, 0)
+    left = seconds_left([(at, done) for at, name, done, _ in lines if name == stage], total)
+    return Job(folder.name, facts["title"], facts["key"], state, facts["started"], stage, done, total, left, message)
+
+
+def _state(folder: Path, facts: dict[str, object]) -> tuple[State, str]:
+    locked = _locked(folder)  # before the result is looked for: a job that ends in between has left it behind
+    with contextlib.suppress(OSError, ValueError):
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        return result["state"], result["message"]
+    if locked:
+        return "running", ""
+    starting = time.time() - float(str(facts["started"])) < STARTING_SECONDS and _alive(int(str(facts["pid"])))
+    return ("running", "") if starting else ("died", "The process ended without a word; output.log in its folder holds its last output.")
+
+
+def _locked(folder: Path) -> bool:
+    lock = FileLock(folder / "running.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs; a child that ended is reaped, so that it does not count."""
+    if pid in _children:
+        return _children[pid].poll() is None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _progress(folder: Path) -> list[tuple[float, str, int, int]]:
+    """The complete lines of progress.jsonl; the last may be half written."""
+    lines = []
+    with contextlib.suppress(OSError):
+        for line in (folder / "progress.jsonl").read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(ValueError):
+                at, stage, done, total = json.loads(line)
+                lines.append((at, stage, done, total))
+    return lines
+
+
+def seconds_left(points: Sequence[tuple[float, int]], total: int) -> float | None:
+    """The time a stage still needs at its pace so far, from (time, done) points; None before two of them differ."""
+    if len(points) < 2 or points[-1][1] <= points[0][1]:
+        return None
+    (first, done_then), (last, done_now) = points[0], points[-1]
+    return max(0.0, (last - first) / (done_now - done_then) * (total - done_now))
+
+
+def recent(jobs_dir: Path, n: int = 20) -> list[Job]:
+    """The latest jobs, newest first."""
+    return list(itertools.islice(_newest_first(jobs_dir), n))
+
+
+def _newest_first(jobs_dir: Path) -> Iterator[Job]:
+    """Every job; a folder that cannot be read, or that another process is just removing, is passed over."""
+    for path in sorted(jobs_dir.glob("*/job.json"), reverse=True):
+        with contextlib.suppress(NotFound):
+            yield read(path.parent)
+
+
+def find_running(jobs_dir: Path, key: str) -> Job | None:
+    """The running job of that key, if there is one."""
+    return next((job for job in _newest_first(jobs_dir) if job.key == key and job.state == "running"), None)
+
+
+def cancel(jobs_dir: Path, job_id: str) -> None:
+    """Asks a job to stop at its next step; what it has finished is kept."""
+    folder = jobs_dir / job_id
+    if not (folder / "job.json").is_file():
+        raise NotFound(expected="a job's id", got=shown(job_id), remedy="python -m sitt_core status lists the jobs.")
+    (folder / "cancel").touch()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Report]:
+    """Inside a job's process: holds its lock, yields the function to report to, and leaves the result behind."""
+    os.nice(10)  # the page that started it stays quick
+    lock = FileLock(folder / "running.lock", timeout=10)
+    with lock, (folder / "progress.jsonl").open("a", encoding="utf-8", buffering=1) as progress:
+
+        def report(stage: str, done: int, total: int) -> None:
+            progress.write(json.dumps([round(time.time(), 3), stage, done, total]) + "\n")
+            if (folder / "cancel").exists():
+                raise Cancelled(expected="to finish", got="a request to stop", remedy="Start it again to go on from here.")
+
+        state: State = "failed"
+        message = "It ended unexpectedly; output.log in its folder holds its last output."
+        try:
+            yield report
+            state, message = "done", ""
+        except Cancelled:
+            state, message = "cancelled", "Stopped. What was embedded is kept; starting it again goes on from here."
+            raise
+        except SittError as error:
+            message = str(error)
+            raise
+        finally:
+            _write_whole(folder / "result.json", {"state": state, "message": message})
+
+
+def _prune(jobs_dir: Path) -> None:
+    """Only the latest jobs' folders are kept; those of running ones always."""
+    import shutil
+
+    for job in itertools.islice(_newest_first(jobs_dir), KEPT_JOBS, None):
+        if job.state != "running":
+            shutil.rmtree(jobs_dir / job.id, ignore_errors=True)
