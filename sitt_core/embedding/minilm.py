@@ -32,8 +32,11 @@ def load_minilm(*, overlong: str = "windows") -> "MiniLM":
     """The embedder, ready for a question; raises `ModelError` when the packaged weights are missing or altered."""
     if overlong not in get_args(Overlong):
         raise InvalidInput(expected="overlong windows or truncate", got=repr(overlong), remedy="Choose one of the two.")
-    import openvino
-    from tokenizers import Tokenizer
+    try:
+        import openvino
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ModelError(expected="openvino and tokenizers to be installed", got=str(error), remedy="Install them: make install") from error
 
     weights = read_tensors(_packaged("model.safetensors", WEIGHTS_SHA256))
     tokenizer = Tokenizer.from_buffer(_packaged("tokenizer.json", TOKENIZER_SHA256)[:])
