@@ -1,0 +1,71 @@
+"""What results look like as JSON, the same on every surface."""
+
+from dataclasses import asdict
+from typing import Any
+
+from sitt_core.configuration import Configuration
+from sitt_core.ingest import Built, Plan
+from sitt_core.types import Passage, Retrieval, Source, Trace
+
+
+def source_json(source: Source) -> dict[str, str]:
+    """The attribution block."""
+    return {"title": source.title, "url": source.url, "license": source.license}
+
+
+def hit_json(passage: Passage) -> dict[str, Any]:
+    """A passage; `start` and `end` slice the document's text, `also_in` names documents with the very same text."""
+    return {
+        "rank": passage.rank,
+        "document": passage.chunk.document_id,
+        "title": passage.title,
+        "heading_path": list(passage.chunk.heading_path),
+        "start": passage.chunk.start,
+        "end": passage.chunk.end,
+        "text": passage.chunk.text,
+        "score": passage.hit.score,
+        "ranks": dict(passage.hit.ranks),
+        "scores": dict(passage.hit.scores),
+        "source": source_json(passage.source),
+        "also_in": [
+            {"document": twin.chunk.document_id, "start": twin.chunk.start, "end": twin.chunk.end, "source": source_json(twin.source)}
+            for twin in passage.twins
+        ],
+    }
+
+
+def trace_json(trace: Trace) -> dict[str, Any]:
+    """The stages in order, each with the chunk ids it ranked."""
+    stages = [
+        {
+            "name": stage.name,
+            "started_ms": round(stage.started, 3),
+            "ms": round(stage.milliseconds, 3),
+            "in": stage.taken,
+            "out": len(stage.hits),
+            "note": stage.note,
+            "ranking": [hit.chunk_id for hit in stage.hits],
+        }
+        for stage in trace.stages
+    ]
+    return {"ms": round(trace.milliseconds, 3), "stages": stages, "notices": list(trace.notices)}
+
+
+def retrieval_json(configuration: Configuration, retrieval: Retrieval) -> dict[str, Any]:
+    """A whole search: configuration, hits, trace."""
+    return {
+        "question": retrieval.question,
+        "configuration": configuration.to_dict(),
+        "hits": [hit_json(passage) for passage in retrieval.passages],
+        "trace": trace_json(retrieval.trace),
+    }
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """What an update would do, by document id."""
+    return asdict(plan)
+
+
+def built_json(built: Built) -> dict[str, Any]:
+    """What a build did."""
+    return asdict(built)
