@@ -1,0 +1,41 @@
+"""Explore: ask a question, see which passages come back, from where and why."""
+
+import streamlit as st
+
+from sitt_core.errors import SittError
+from sitt_core.pipeline import search
+from sitt_core.surfaces.dashboard import building, explore, shell, state
+from sitt_core.surfaces.dashboard.examples import EXAMPLES
+from sitt_core.surfaces.dashboard.state import widget
+
+st.title("Explore", anchor=False)
+st.text_input(
+    "Question",
+    key=widget("question"),
+    placeholder="Ask the corpus …",
+    on_change=lambda: state.ask(st.session_state[widget("question")]),
+    label_visibility="collapsed",
+    icon=":material/search:",
+)
+corpus = st.session_state["corpus object"]
+if corpus is None:
+    building.offer_field_guide()
+    st.stop()
+examples = EXAMPLES.get(corpus.name, ())
+if examples:
+    explore.draw_examples(examples)
+
+configuration, question = state.configuration(), state.address().question
+if not corpus.has_index(configuration.index_key):
+    building.offer_index(corpus, configuration)
+elif not question.strip():
+    st.info(f"{len(corpus.documents)} documents are ready. Type a question, or take one of the examples.")
+else:
+    try:
+        engine = state.workshop().engine(corpus, configuration)
+        result = search(question, engine, filters=state.address().filters)
+    except SittError as error:
+        st.error(f"Expected {error.expected}; got {error.got}. {error.remedy}")
+    else:
+        explore.draw_costs(result, engine, st.session_state["costs"])
+        explore.draw_result(result, engine, shell.colours())

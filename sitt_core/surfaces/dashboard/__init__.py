@@ -1,0 +1,1 @@
+"""The browser dashboard's parts: theme, address, sidebar, cards, figures."""

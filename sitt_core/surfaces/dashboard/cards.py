@@ -1,0 +1,117 @@
+"""Results as HTML: every character of a document is escaped, so that it shows as text whatever it holds."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+
+from sitt_core.retrieval.contributions import Contribution
+from sitt_core.retrieval.highlight import excerpt, matches
+from sitt_core.types import Passage, Retrieval, Span, Stage
+
+EXCERPT = 460
+_HEADINGS = re.compile(r"(?:#{1,6} [^\n]*\n+)*")
+STAGE_NAMES = {"dense": "dense", "keyword": "keyword", "fused": "fused"}
+SCORE_UNITS = {"dense": "cosine", "keyword": "BM25", "fused": "RRF"}
+
+
+def passage_card(passage: Passage, *, words: Collection[str], language: str, best: Mapping[str, float], depths: Mapping[str, int]) -> str:
+    """One result: title, headings, excerpt with the matched words marked, place, scores, attribution.
+
+    `best` holds the top score of each stage that ran, `depths` how many chunks it ranked.
+    """
+    chunk = passage.chunk
+    marked = matches(chunk.text, words, language)
+    # The headings that the passage begins with stand above it already.
+    body = _HEADINGS.match(chunk.text).end()  # type: ignore[union-attr]
+    inner = excerpt(chunk.text[body:], [Span(span.start - body, span.end - body) for span in marked if span.start >= body], width=EXCERPT)
+    shown = Span(body + inner.start, body + inner.end)
+    more = ""
+    if shown != Span(body, len(chunk.text)):
+        label = f"Whole passage: {chunk.tokens:,} tokens, {len(marked)} matched word{'s' * (len(marked) != 1)}"
+        more = f'<details><summary>{label}</summary><div class="sl-text" dir="auto">{marked_html(chunk.text, marked, Span(0, len(chunk.text)))}</div></details>'
+    path = " › ".join(chunk.heading_path) or "lead"
+    return (
+        f'<article class="sl-card" data-document="{escape(chunk.document_id)}">'
+        f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}</h2>'
+        f'<div class="sl-path" dir="auto">{escape(path)}</div>'
+        f'<div class="sl-text" dir="auto">{_dots(marked_html(chunk.text, marked, shown), start=shown.start > body, end=shown.end < len(chunk.text))}</div>{more}'
+        f"{_scores(passage, best, depths)}{_place(passage)}{_attribution(passage)}</article>"
+    )
+
+
+def marked_html(text: str, marked: Sequence[Span], part: Span) -> str:
+    """`text[part]` as HTML with the spans in it marked."""
+    pieces, at = [], part.start
+    for span in marked:
+        if span.start >= part.start and span.end <= part.end:
+            pieces += [escape(text[at : span.start]), "<mark>", escape(text[span.start : span.end]), "</mark>"]
+            at = span.end
+    return "".join([*pieces, escape(text[at : part.end])])
+
+
+def _dots(html: str, *, start: bool, end: bool) -> str:
+    return ("… " if start else "") + html.strip("\n") + (" …" if end else "")
+
+
+def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, int]) -> str:
+    """A bar per stage that ran, as long as its share of the stage's best score; a stage that did not find it says so."""
+    rows = []
+    for stage, top in best.items():
+        name = f'<span class="sl-ink-{stage}">{STAGE_NAMES[stage]}</span>'
+        if stage in passage.hit.ranks:
+            score = passage.hit.scores[stage]
+            width = max(0.0, min(1.0, score / top)) if top > 0 else 0.0
+            bar = f'<div class="sl-track"><i class="sl-bar-{stage}" style="width:{width:.1%}"></i></div>'
+            value = f"#{passage.hit.ranks[stage]} · {SCORE_UNITS[stage]} {score:.{4 if stage == 'fused' else 2}f}"
+            rows.append(f"{name}{bar}<span>{value}</span>")
+        else:
+            rows.append(f'{name}<div class="sl-track"></div><span class="sl-absent">not in its {depths[stage]}</span>')
+    return f'<div class="sl-scores">{"".join(rows)}</div>'
+
+
+def _place(passage: Passage) -> str:
+    """Where in its document the passage stands."""
+    length = max(1, passage.document_length)
+    left, width = passage.chunk.start / length, (passage.chunk.end - passage.chunk.start) / length
+    return (
+        f'<div class="sl-place" title="Place in the document"><i style="left:{left:.1%};width:{width:.1%}"></i></div>'
+        f'<div class="sl-small">characters {passage.chunk.start:,}–{passage.chunk.end:,} of {passage.document_length:,}</div>'
+    )
+
+
+def _attribution(passage: Passage) -> str:
+    sources = dict.fromkeys([passage.source, *(twin.source for twin in passage.twins)])
+    lines = []
+    for source in sources:
+        link = escape(source.url)
+        if source.url.startswith(("https://", "http://")):
+            link = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{link}</a>'
+        lines.append(f'<div class="sl-small">{escape(source.title)} · {link} · {escape(source.license)}</div>')
+    return "".join(lines)
+
+
+def stage_tops(stages: Sequence[Stage]) -> tuple[dict[str, float], dict[str, int]]:
+    """The best score and the number of ranked chunks of each stage that ranks, in the order of the bars."""
+    names = {"dense": "dense", "keyword": "keyword", "fusion": "fused"}
+    ran = {names[stage.name]: stage for stage in stages if stage.name in names}
+    return {name: stage.hits[0].score if stage.hits else 0.0 for name, stage in ran.items()}, {
+        name: len(stage.hits) for name, stage in ran.items()
+    }
+
+
+def contribution_html(found: Sequence[Contribution], retrieval: Retrieval, titles: Mapping[str, str]) -> str:
+    """In words: what dense alone and keyword alone would have missed, and shown instead. `titles` names chunks by id."""
+    columns = []
+    for contribution in found:
+        stage = retrieval.trace.stage(contribution.retriever)
+        ranks = {hit.chunk_id: rank for rank, hit in enumerate(stage.hits, start=1)} if stage else {}
+        missed = [f"{titles[id_]} ({f'its #{ranks[id_]}' if id_ in ranks else 'not found by it'})" for id_ in contribution.missing]
+        instead = [titles[id_] for id_ in contribution.instead]
+        body = _line("misses", missed) + _line("shows instead", instead)
+        same = " would show the same passages." if not body else f"<dl>{body}</dl>"
+        columns.append(f'<div><b class="sl-ink-{contribution.retriever}">{contribution.retriever.capitalize()} alone</b>{same}</div>')
+    return f'<div class="sl-found">{"".join(columns)}</div>'
+
+
+def _line(label: str, names: Sequence[str]) -> str:
+    return f"<dt>{label}</dt><dd>{'; '.join(escape(name) for name in names)}</dd>" if names else ""

@@ -1,0 +1,118 @@
+"""The parts of the Explore page: examples, cards, what each retriever brought, figures, costs."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from sitt_core.configuration import SIZING
+from sitt_core.pipeline import Engine
+from sitt_core.retrieval.contributions import contributions
+from sitt_core.retrieval.words import tokenize
+from sitt_core.surfaces.dashboard import cards, figures, state
+from sitt_core.surfaces.dashboard.theme import Palette
+from sitt_core.types import Retrieval
+
+PLOT_CONFIG = {"displayModeBar": False, "responsive": True}
+
+
+def draw_examples(examples: Sequence[tuple[str, str]]) -> None:
+    """Questions to click on, in one row that wraps."""
+    with st.container(horizontal=True, gap="small"):
+        for at, (example, shows) in enumerate(examples):
+            st.button(example, key=f"example {at}", on_click=state.ask, args=(example,), help=shows)
+
+
+def draw_costs(result: Retrieval, engine: Engine, places: Mapping[str, DeltaGenerator]) -> None:
+    """Beside each control what it cost in this result."""
+    for name, line in cost_lines(result, engine).items():
+        if name in places:
+            places[name].html(f'<div class="sl-cost">{line}</div>')
+
+
+def cost_lines(result: Retrieval, engine: Engine) -> dict[str, str]:
+    """What each part of the configuration cost in a result, in words."""
+    times = {stage.name: stage.milliseconds for stage in result.trace.stages}
+    lines = {}
+    if "dense" in times:
+        lines["dense"] = f"{times['embed']:.1f} ms for the question, {times['dense']:.1f} ms to rank"
+    if "keyword" in times:
+        lines["keyword"] = f"{times['keyword']:.1f} ms"
+    sizing = SIZING[engine.configuration.chunking_strategy]
+    windowed = int(engine.index.meta["windowed"])
+    lines["chunking"] = f"{len(engine.index.chunk_ids):,} chunks of at most {engine.configuration.chunking_size:,} {sizing.size_unit}" + (
+        f"; {windowed:,} longer than minilm reads at once" if windowed else ""
+    )
+    tokens = sum(passage.chunk.tokens for passage in result.passages)
+    lines["top_k"] = f"{tokens:,} tokens in {len(result.passages)} passages"
+    return lines
+
+
+def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
+    """Cards on the left, what led to them on the right."""
+    configuration = engine.configuration
+    titles = chunk_titles(result, engine)
+    st.html(
+        f'<div class="sl-small">{escape(configuration.slug)} · {len(result.passages)} passages in {result.trace.milliseconds:.0f} ms</div>'
+    )
+    for notice in result.trace.notices:
+        st.info(notice)
+    found = contributions(result, configuration.top_k)
+    if found:
+        st.html(cards.contribution_html(found, result, titles))
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _draw_cards(result, engine)
+    with right:
+        _draw_figures(result, titles, colours, top_k=configuration.top_k)
+
+
+def chunk_titles(result: Retrieval, engine: Engine) -> dict[str, str]:
+    """Title › last heading of every chunk that any stage ranked near the top, by chunk id."""
+    depth = max(figures.FLOW_DEPTH, engine.configuration.top_k)
+    wanted = dict.fromkeys(hit.chunk_id for stage in result.trace.stages for hit in stage.hits[:depth])
+    chunks = engine.corpus.chunks(engine.index, [engine.index.position[chunk_id] for chunk_id in wanted])
+    names = {document.id: document.title for document in engine.corpus.documents}
+    return {chunk.id: " › ".join([names[chunk.document_id], *chunk.heading_path[-1:]]) for chunk in chunks}
+
+
+def _draw_cards(result: Retrieval, engine: Engine) -> None:
+    words = tokenize(result.question, engine.language)
+    best, depths = cards.stage_tops(result.trace.stages)
+    for passage in result.passages:
+        st.html(cards.passage_card(passage, words=words, language=engine.language, best=best, depths=depths))
+
+
+def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette, *, top_k: int) -> None:
+    rows = figures.flow_rows(result, titles, top_k=top_k)
+    if rows:
+        st.html('<h2 class="sl-h">From rankings to result</h2>')
+        figure = figures.rank_flow(rows, colours, top_k=top_k)
+        st.plotly_chart(figure, theme=None, config=PLOT_CONFIG, key="flow", alt="Rank of each passage at each stage")
+        _data(rows, "rank-flow")
+    st.html('<h2 class="sl-h">Where the time went</h2>')
+    times = figures.waterfall_rows(result.trace)
+    st.plotly_chart(
+        figures.waterfall(times, colours, total=result.trace.milliseconds),
+        theme=None,
+        config=PLOT_CONFIG,
+        key="times",
+        alt="Milliseconds per stage",
+    )
+    _data(times, "time")
+
+
+def _data(rows: Sequence[Mapping[str, Any]], name: str) -> None:
+    """The rows behind a chart, as a table and as CSV."""
+    import csv
+    import io
+
+    with st.expander("data"):
+        st.dataframe(list(rows), hide_index=True, width="stretch")
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        st.download_button("CSV", out.getvalue(), f"{name}.csv", "text/csv", key=f"csv {name}")

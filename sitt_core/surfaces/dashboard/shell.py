@@ -1,0 +1,58 @@
+"""What stands around every page: the style sheet, the address, the sidebar."""
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from sitt_core.errors import SittError
+from sitt_core.store.layout import corpus_names
+from sitt_core.store.reading import Corpus
+from sitt_core.surfaces.address import to_parameters
+from sitt_core.surfaces.dashboard import sidebar, state
+from sitt_core.surfaces.dashboard.theme import Palette, palette, style_sheet
+
+ICON = "🌲"
+
+
+def colours() -> Palette:
+    """The palette of the theme that the reader's browser shows."""
+    return palette(st.context.theme.type)
+
+
+def open_page() -> None:
+    """Takes over the URL and draws what stands before the page's own content."""
+    st.html(style_sheet(colours()))
+    state.read_url()
+    for sentence in st.session_state.get("dropped", ()):
+        st.warning(f"This link had a part that cannot be used. {sentence}", icon=":material/link_off:")
+    st.session_state["corpus object"] = _open_corpus()
+    st.session_state["costs"] = sidebar.draw_sidebar(st.session_state["corpus object"])
+
+
+def close_page() -> None:
+    """Writes the URL, and the link that the sidebar offers."""
+    state.write_url()
+    base = (st.context.url or "").split("?")[0]
+    st.session_state["link place"].code(f"{base}?{_query()}", language=None, wrap_lines=True)
+
+
+def _query() -> str:
+    return urlencode(to_parameters(state.address()), doseq=True)
+
+
+def _open_corpus() -> Corpus | None:
+    """The address's corpus; what is wrong with it is told on the page, with those that are there."""
+    names = corpus_names(state.workshop().settings.store_dir)
+    wanted = state.address().corpus
+    if not names:
+        return None
+    if wanted not in names:
+        st.error(f"There is no corpus named {wanted!r} here. There are: {', '.join(names)}.")
+        for name in names:
+            st.button(f"Open {name}", on_click=state.choose, kwargs={"corpus": name})
+        st.stop()
+    try:
+        return state.workshop().corpus(wanted)
+    except SittError as error:
+        st.error(str(error))
+        st.stop()

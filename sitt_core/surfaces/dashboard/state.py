@@ -1,0 +1,100 @@
+"""What the session holds, and its two-way tie to the address: the URL is read when it changed, written at the end of a run."""
+
+from dataclasses import replace
+from typing import cast
+
+import streamlit as st
+
+from sitt_core.build import Workshop
+from sitt_core.configuration import BY_NAME, Configuration, configure
+from sitt_core.errors import InvalidInput
+from sitt_core.settings import load_settings
+from sitt_core.surfaces.address import Address, from_parameters, to_parameters
+
+
+@st.cache_resource(show_spinner=False)
+def workshop() -> Workshop:
+    """The process's open corpora and models, shared by every session."""
+    return Workshop(load_settings())
+
+
+def address() -> Address:
+    """The session's current address."""
+    return cast(Address, st.session_state["address"])
+
+
+def read_url() -> None:
+    """Takes over the URL when it is not the one this session wrote last: a link, or the browser's back and forward."""
+    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+    if "address" in st.session_state and parameters == st.session_state.get("written"):
+        return
+    if "address" in st.session_state and not parameters:
+        return  # a page switch drops the parameters; write_url brings them back
+    taken, dropped = from_parameters(parameters, workshop().settings.defaults)
+    st.session_state["address"] = taken
+    st.session_state["dropped"] = dropped
+    st.session_state["written"] = parameters
+    show_in_widgets()
+
+
+def write_url() -> None:
+    """Writes the address into the URL; nothing happens when it is there already."""
+    wanted = to_parameters(address())
+    listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
+    if {name: st.query_params.get_all(name) for name in st.query_params} != listed:
+        st.query_params.from_dict(wanted)
+    st.session_state["written"] = listed
+
+
+def show_in_widgets() -> None:
+    """Sets every widget of the sidebar and the question box to the address."""
+    now = address()
+    for name in BY_NAME:
+        st.session_state[widget(name)] = now.configuration[name]
+    st.session_state[widget("dense.on")] = now.configuration.dense != "off"
+    st.session_state[widget("header.on")] = now.configuration.chunking_header == "on"
+    st.session_state[widget("question")] = now.question
+    st.session_state[widget("corpus")] = now.corpus
+    for name in ("category", "region"):
+        st.session_state[widget(name)] = list(getattr(now.filters, name))
+
+
+def widget(name: str) -> str:
+    """The session-state key of a field's widget."""
+    return f"widget:{name}"
+
+
+def flip(name: str, value: object) -> None:
+    """Changes one switch; what cannot be is told beside the controls and changes nothing."""
+    st.session_state.pop("refused", None)
+    try:
+        configuration = configure({name: value}, address().configuration)
+    except InvalidInput as error:
+        st.session_state["refused"] = f"Expected {error.expected}; got {error.got}. {error.remedy}"
+    else:
+        st.session_state["address"] = replace(address(), configuration=configuration)
+    show_in_widgets()
+
+
+def ask(question: str) -> None:
+    """Makes a question the current one."""
+    st.session_state["address"] = replace(address(), question=question)
+    show_in_widgets()
+
+
+def reset() -> None:
+    """Back to the default configuration; corpus and question stay."""
+    st.session_state.pop("refused", None)
+    st.session_state["address"] = replace(address(), configuration=workshop().settings.defaults)
+    show_in_widgets()
+
+
+def choose(**changes: object) -> None:
+    """Changes corpus or filters."""
+    st.session_state["address"] = replace(address(), **changes)  # type: ignore[arg-type]
+    show_in_widgets()
+
+
+def configuration() -> Configuration:
+    """The session's current configuration."""
+    return address().configuration

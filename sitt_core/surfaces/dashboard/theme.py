@@ -1,0 +1,125 @@
+"""The look: one colour per stage, the style sheet of our own HTML, and the one Plotly template."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+STAGES = ("dense", "keyword", "fused", "reranked")
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of one scheme. Text on `paper` has a contrast of at least 4.5:1, `faint` included."""
+
+    paper: str
+    card: str
+    text: str
+    faint: str
+    line: str
+    accent: str
+    stages: dict[str, str]
+
+
+LIGHT = Palette(
+    paper="#fbfaf5",
+    card="#ffffff",
+    text="#1f2a24",
+    faint="#5a665f",
+    line="#d8d9cd",
+    accent="#8f5f0c",
+    stages={
+        "embed": "#7d9fb8",
+        "dense": "#2b6f9e",
+        "keyword": "#7a4f9a",
+        "fusion": "#2f7d4f",
+        "fused": "#2f7d4f",
+        "reranked": "#a8452f",
+        "passages": "#8a9089",
+    },
+)
+DARK = Palette(
+    paper="#141c17",
+    card="#1b2620",
+    text="#e6ebe4",
+    faint="#a3b0a7",
+    line="#34423a",
+    accent="#e0a94a",
+    stages={
+        "embed": "#5f87a3",
+        "dense": "#6db1de",
+        "keyword": "#bd97da",
+        "fusion": "#6cc28c",
+        "fused": "#6cc28c",
+        "reranked": "#ea8d76",
+        "passages": "#8d968f",
+    },
+)
+
+
+def palette(theme_type: str | None) -> Palette:
+    """The palette of Streamlit's current theme (`st.context.theme.type`)."""
+    return DARK if theme_type == "dark" else LIGHT
+
+
+def template(colours: Palette) -> dict[str, Any]:
+    """The Plotly layout that every figure starts from: no chart junk, room for direct labels."""
+    axis = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True, "color": colours.faint}
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": colours.text},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8, "autoexpand": True},
+        "hoverlabel": {"bgcolor": colours.card, "bordercolor": colours.line, "font": {"color": colours.text}},
+        "showlegend": False,
+        "xaxis": axis,
+        "yaxis": axis,
+        "dragmode": False,
+    }
+
+
+def style_sheet(colours: Palette) -> str:
+    """The `<style>` of our own HTML; every class starts with `sl-`."""
+    stage = "".join(f".sl-bar-{name}{{background:{colour}}}.sl-ink-{name}{{color:{colour}}}" for name, colour in colours.stages.items())
+    return f"""<style>
+[data-testid=stMainBlockContainer]{{padding:2.2rem 2.2rem 4rem}}
+[data-testid=stSidebarUserContent]{{padding-bottom:2rem}}
+@media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:3.2rem 1rem 3rem}}}}
+.sl-card{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.9rem 1rem .8rem;margin:0 0 .2rem;color:{colours.text}}}
+.sl-h{{font-size:1.02rem;font-weight:650;margin:.2rem 0 0;padding:0}}
+.sl-card h2{{font-family:inherit;font-size:1.06rem;margin:0;padding:0;line-height:1.35;font-weight:650;overflow-wrap:anywhere}}
+.sl-rank{{display:inline-block;min-width:1.6em;color:{colours.faint};font-variant-numeric:tabular-nums;font-weight:500}}
+.sl-path{{color:{colours.faint};font-size:.86rem;margin:.1rem 0 .5rem;overflow-wrap:anywhere}}
+.sl-text{{white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.55;font-size:.95rem;unicode-bidi:plaintext}}
+.sl-text mark{{background:color-mix(in srgb,{colours.accent} 26%,transparent);color:inherit;border-radius:3px;padding:0 .1em}}
+.sl-card details{{margin-top:.35rem}}
+.sl-card summary{{cursor:pointer;color:{colours.faint};font-size:.86rem}}
+.sl-card summary:focus-visible{{outline:2px solid {colours.accent};outline-offset:2px;border-radius:4px}}
+.sl-place{{position:relative;height:6px;border-radius:3px;background:{colours.line};margin:.7rem 0 .2rem}}
+.sl-place i{{position:absolute;top:0;bottom:0;background:{colours.accent};border-radius:3px;min-width:4px}}
+.sl-small{{color:{colours.faint};font-size:.8rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}}
+.sl-small a{{color:inherit}}
+.sl-scores{{display:grid;grid-template-columns:auto 1fr auto;gap:.2rem .6rem;align-items:center;margin:.7rem 0 .5rem;font-size:.82rem;font-variant-numeric:tabular-nums}}
+.sl-track{{height:9px;border-radius:5px;background:color-mix(in srgb,{colours.line} 60%,transparent)}}
+.sl-track i{{display:block;height:100%;border-radius:5px;min-width:3px}}
+.sl-absent{{color:{colours.faint}}}
+.sl-brand{{display:flex;gap:.6rem;align-items:center;margin:0 0 .3rem}}
+.sl-brand b{{font-size:1.12rem;line-height:1.1;display:block;color:{colours.text}}}
+.sl-brand span{{font-size:.8rem;color:{colours.faint}}}
+.sl-brand img{{flex:none}}
+.sl-cost{{color:{colours.faint};font-size:.8rem;font-variant-numeric:tabular-nums;margin:-.55rem 0 .1rem;min-height:1.2em}}
+.sl-found{{display:grid;grid-template-columns:1fr 1fr;gap:1rem;margin:.1rem 0 .6rem}}
+.sl-found>div{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.6rem .9rem;font-size:.88rem;line-height:1.45}}
+.sl-found b{{font-weight:650}}
+.sl-found dl{{display:grid;grid-template-columns:auto 1fr;gap:.15rem .7rem;margin:.3rem 0 0;padding:0}}
+.sl-found dt{{color:{colours.faint};margin:0;font-weight:400}}
+.sl-found dd{{margin:0;overflow-wrap:anywhere}}
+@media(max-width:640px){{.sl-found{{grid-template-columns:1fr}}}}
+{stage}
+</style>"""
+
+
+_LOGO_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="34" height="34" viewBox="0 0 34 34"><rect width="34" height="34" rx="8" fill="#1f4a33"/>
+<path d="M3 31 9 12l6 19zM19 31l6-21 6 21z" fill="#0f2b1d"/>
+<ellipse cx="14.2" cy="18" rx="2" ry="2.5" fill="#e8b24f"/><ellipse cx="20.4" cy="18" rx="2" ry="2.5" fill="#e8b24f"/>
+<circle cx="14.5" cy="18.3" r=".9" fill="#0f2b1d"/><circle cx="20.1" cy="18.3" r=".9" fill="#0f2b1d"/></svg>"""
+LOGO = f'<img alt="" width="34" height="34" src="data:image/svg+xml;base64,{base64.b64encode(_LOGO_SVG.encode()).decode()}">'

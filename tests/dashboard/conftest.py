@@ -1,0 +1,101 @@
+"""A real server on a store of its own, and a real Chromium in front of it."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser import find_browser, launch_arguments
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = ROOT / "tests" / "samples" / "hostile"
+WAIT = 60_000
+"""Milliseconds to wait for a condition: generous, since these machines are shared."""
+expect.set_options(timeout=WAIT)
+
+
+def command(arguments: list[str], data_dir: Path) -> None:
+    """Runs the command line on a store."""
+    subprocess.run(
+        [sys.executable, "-m", "sitt_core", *arguments], cwd=ROOT, env={**os.environ, "SITT_DATA_DIR": str(data_dir)}, check=True
+    )
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the field guide and a small corpus of hostile texts, the default index of each built."""
+    data_dir = tmp_path_factory.mktemp("data")
+    command(["update", "--source", "field-guide", "--yes"], data_dir)
+    command(["update", "--source", f"markdown:{HOSTILE}", "--corpus", "hostile", "--yes"], data_dir)
+    return data_dir
+
+
+@contextlib.contextmanager
+def served(data_dir: Path, *launcher: str) -> Iterator[str]:
+    """The URL of a server on a data folder, started by the launcher or by what is given instead; stopped at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = launcher or ("-m", "sitt_core.surfaces.serve")
+    environment = {**os.environ, "SITT_DATA_DIR": str(data_dir), "SITT_PORT": str(port), "STREAMLIT_SERVER_PORT": str(port)}
+    process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + WAIT / 1000
+        while not _answers(f"{url}/_stcore/health"):
+            assert process.poll() is None, "the server ended"
+            assert time.monotonic() < deadline, "the server did not come up"
+            time.sleep(0.1)  # between two looks at the condition
+        yield url
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def url(store: Path) -> Iterator[str]:
+    """The address of a server on `store`."""
+    with served(store) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    path = find_browser()
+    assert path, "no browser starts here: make test installs one, or set SITT_CHROMIUM to its path"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=launch_arguments())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh window of 1280 × 900; the test fails if the page's console reports an error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    assert errors == []

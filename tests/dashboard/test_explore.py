@@ -1,0 +1,217 @@
+"""The Explore page in a real browser, on a real server, over a real store."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from sitt_core.configuration import FIELDS
+from tests.dashboard.conftest import served
+
+pytestmark = pytest.mark.browser
+
+MANITOBA = "Which lake monster is said to live in Manitoba?"
+
+
+def open_page(page: Page, url: str, **parameters: str) -> None:
+    """Opens a link and waits for its first card."""
+    page.goto(f"{url}/?" + "&".join(f"{name.replace('__', '.')}={quote_plus(value)}" for name, value in parameters.items()))
+    page.locator(".sl-card").first.wait_for()
+    settle(page)
+
+
+def settle(page: Page) -> None:
+    """Waits until the server has finished its run."""
+    expect(page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
+
+
+def titles(page: Page) -> list[str]:
+    """The cards' titles, top to bottom."""
+    return page.locator(".sl-card h2").all_inner_texts()
+
+
+def switch(page: Page, label: str) -> None:
+    """Clicks a toggle of the sidebar by its label."""
+    page.get_by_test_id("stSidebar").get_by_text(label, exact=True).click()
+
+
+def parameters(page: Page) -> dict[str, list[str]]:
+    """What the address holds."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_a_question_brings_cards_with_attribution_ranks_and_place(page: Page, url: str) -> None:
+    """Asking in the box shows passages from the right entry, each with its source, licence, ranks and place."""
+    page.goto(url)
+    box = page.get_by_label("Question")
+    box.fill(MANITOBA)
+    box.press("Enter")
+    first = page.locator(".sl-card").first
+    expect(first).to_contain_text("Manipogo")
+    expect(first).to_contain_text("SITT Lab field guide: Manipogo · data/field_guide/manipogo.md · CC BY-SA 4.0")
+    expect(first.locator("mark").first).to_be_visible()
+    for stage in ("dense", "keyword", "fused"):
+        expect(first.locator(f".sl-bar-{stage}")).to_have_count(1)
+    expect(first).to_contain_text("#1 · cosine")
+    expect(first.locator(".sl-place i")).to_be_visible()
+    expect(page.locator(".sl-card")).to_have_count(5)
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+
+
+def test_an_example_asks_its_question(page: Page, url: str) -> None:
+    """A click on an example fills the box and shows its result."""
+    page.goto(url)
+    page.get_by_role("button", name="Who was Lisbeth Vefall?").click()
+    expect(page.locator(".sl-card").first).to_contain_text("Vefall")
+    expect(page.get_by_label("Question")).to_have_value("Who was Lisbeth Vefall?")
+
+
+def test_results_follow_a_switch_without_a_button(page: Page, url: str) -> None:
+    """Turning dense off leaves the keyword ranking, turning it on again brings the fusion back; the page tells what each brings."""
+    open_page(page, url, q="Who was Lisbeth Vefall?")
+    both = titles(page)
+    expect(page.locator(".sl-found")).to_contain_text("Dense alone")
+    switch(page, "Dense: minilm vectors")
+    expect(page.locator(".sl-found")).to_have_count(0)
+    settle(page)
+    assert parameters(page)["dense"] == ["off"]
+    expect(page.locator(".sl-card").first).not_to_contain_text("cosine")
+    alone = titles(page)
+    assert alone != both
+    switch(page, "Dense: minilm vectors")
+    expect(page.locator(".sl-found")).to_be_visible()
+    settle(page)
+    assert titles(page) == both
+
+
+def test_top_k_shows_as_many_passages(page: Page, url: str) -> None:
+    """The slider's K is the number of cards."""
+    open_page(page, url, q=MANITOBA, top_k="3")
+    expect(page.locator(".sl-card")).to_have_count(3)
+    page.get_by_test_id("stSidebar").get_by_role("slider").press("ArrowRight")
+    expect(page.locator(".sl-card")).to_have_count(4)
+
+
+def test_neither_retriever_is_a_named_outcome(page: Page, url: str) -> None:
+    """With both retrievers off the page says what to turn on."""
+    page.goto(f"{url}/?q=yeti&dense=off&keyword=off")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("dense or keyword to be on")
+
+
+def test_a_link_holds_everything_and_reproduces_the_page_on_a_new_server(page: Page, url: str, store: Path) -> None:
+    """Every field stands in the address, and the address on another server, just started, shows the same passages."""
+    open_page(page, url, q=MANITOBA, top_k="7", keyword="rank-bm25", region="North America", fusion__k="10")
+    held = parameters(page)
+    assert held.keys() >= {field.name for field in FIELDS} | {"q", "corpus", "region", "v"}
+    shown = titles(page)
+    assert len(shown) == 7
+    with served(store) as another:
+        page.goto(page.url.replace(url, another))
+        page.locator(".sl-card").nth(6).wait_for()
+        settle(page)
+        assert titles(page) == shown
+        assert parameters(page) == held
+        page.goto("about:blank")
+
+
+def test_a_bad_link_keeps_its_good_fields_and_says_what_it_dropped(page: Page, url: str) -> None:
+    """Unknown and impossible values are told by name, the others count."""
+    open_page(page, url, q=MANITOBA, top_k="999", keyword="rank-bm25", nonsense="1")
+    told = page.get_by_test_id("stAlert").all_inner_texts()
+    assert any("top_k" in text and "from 1 to 100" in text for text in told)
+    assert any("nonsense" in text for text in told)
+    assert parameters(page)["keyword"] == ["rank-bm25"]
+    assert parameters(page)["top_k"] == ["5"]
+
+
+def test_a_link_to_a_corpus_that_is_gone_offers_those_that_are_there(page: Page, url: str) -> None:
+    """The page names the corpora and opens one at a click."""
+    page.goto(f"{url}/?corpus=gone&q=kelpie")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("'gone'")
+    page.get_by_role("button", name="Open hostile").click()
+    expect(page.locator(".sl-card").first).to_contain_text("kelpie")
+
+
+def test_back_and_forward_flip_the_switch_back_and_forth(page: Page, url: str) -> None:
+    """The browser's history is the history of flips, controls included."""
+    open_page(page, url, q=MANITOBA)
+    page.get_by_test_id("stSidebar").get_by_role("slider").press("ArrowRight")
+    expect(page.locator(".sl-card")).to_have_count(6)
+    settle(page)
+    page.go_back()
+    expect(page.locator(".sl-card")).to_have_count(5)
+    expect(page.get_by_test_id("stSidebar").get_by_role("slider")).to_have_value("5")
+    page.go_forward()
+    expect(page.locator(".sl-card")).to_have_count(6)
+
+
+def test_a_filter_keeps_to_its_documents(page: Page, url: str) -> None:
+    """Only entries of the chosen category answer."""
+    open_page(page, url, q="red eyes", category="winged")
+    page.locator(".sl-card").first.wait_for()
+    shown = set(page.locator(".sl-card").evaluate_all("cards => cards.map(card => card.dataset.document)"))
+    assert shown <= {
+        path.name for path in (Path("data/field_guide")).glob("*.md") if "\ncategory: winged\n" in path.read_text(encoding="utf-8")
+    }
+
+
+def test_hostile_text_shows_as_text(page: Page, url: str) -> None:
+    """Markup, scripts, Markdown, giant words and right-to-left text in a document are text in the page, and nothing runs."""
+    open_page(page, url, corpus="hostile", q="kelpie note", top_k="10")
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text(
+        "<script>window.pwned = 1</script> <b>bold</b> **stars** [link](javascript:window.pwned=1) :material/home: $x^2$ &amp; &lt;"
+    )
+    expect(main).to_contain_text("</div></article><style>body{display:none}</style>")
+    expect(main).to_contain_text("<|endoftext|>")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator(".sl-card img, .sl-card script, .sl-card style, .sl-card b").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    wide = page.locator(".sl-card").evaluate_all("cards => cards.filter(card => card.scrollWidth > card.clientWidth + 1).length")
+    assert wide == 0
+
+
+def test_a_missing_index_is_built_with_estimate_progress_and_result(page: Page, url: str) -> None:
+    """A strategy without an index says what it takes; the button builds it, and the result follows by itself."""
+    page.goto(f"{url}/?corpus=hostile&q=kelpie&chunking.strategy=sentence")
+    panel = page.get_by_test_id("stMain")
+    expect(panel).to_contain_text("has no index yet")
+    expect(panel).to_contain_text("vectors cached")
+    page.get_by_role("button", name="Build this index").click()
+    expect(page.locator(".sl-card").first).to_contain_text("kelpie")
+
+
+def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str) -> None:
+    """Cancel stops the build and says what is kept; building again ends with the result."""
+    page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=128")
+    page.get_by_role("button", name="Build this index").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Stopped. What was embedded is kept")
+    page.get_by_role("button", name="Build this index").click()
+    expect(page.locator(".sl-card").first).to_contain_text("Yeti", timeout=180_000)
+
+
+def test_an_empty_store_offers_the_field_guide(page: Page, tmp_path: Path) -> None:
+    """Without any corpus the page says what to do next, with the button that does it."""
+    with served(tmp_path, "-m", "streamlit", "run", "app.py") as bare:
+        page.goto(bare)
+        page.get_by_role("button", name="Build the field guide").click()
+        expect(page.get_by_test_id("stMain")).to_contain_text("Type a question, or take one of the examples", timeout=180_000)
+        page.goto("about:blank")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_accessible_and_fits(browser: Browser, url: str, scheme: str, width: int) -> None:
+    """No violation of WCAG A and AA that axe can find, and nothing wider than the window, in both schemes and at both widths."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    open_page(page, url, q=MANITOBA)
+    page.locator(".js-plotly-plot").nth(1).wait_for()
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
