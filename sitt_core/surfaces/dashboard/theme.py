@@ -111,8 +111,8 @@ def style_sheet(colours: Palette) -> str:
 .sl-found>div{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.6rem .9rem;font-size:.88rem;line-height:1.45}}
 .sl-found b{{font-weight:650}}
 .sl-found dl{{display:grid;grid-template-columns:auto 1fr;gap:.15rem .7rem;margin:.3rem 0 0;padding:0}}
-.sl-found dt{{color:{colours.faint};margin:0;font-weight:400}}
-.sl-found dd{{margin:0;overflow-wrap:anywhere}}
+.sl-found dt{{color:{colours.faint};margin:0;font-size:inherit;font-weight:400}}
+.sl-found dd{{margin:0;font-size:inherit;overflow-wrap:anywhere}}
 @media(max-width:640px){{.sl-found{{grid-template-columns:1fr}}}}
 {stage}
 </style>"""
