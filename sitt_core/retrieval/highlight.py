@@ -62,10 +62,16 @@ def excerpt(text: str, marked: Sequence[Span], *, width: int) -> Span:
         return Span(0, len(text))
     lead = width // 6  # some words before the first mark, to read into it
     starts = [0, *(max(0, span.start - lead) for span in marked)]
-    best = max(starts, key=lambda start: (sum(start <= span.start and span.end <= start + width for span in marked), -start))
-    start, end = best, min(len(text), best + width)
+    start = max(starts, key=lambda start: (*_held(marked, start, start + width), -start))
+    end = min(len(text), start + width)
     if start > 0:
         start = next((at + 1 for at in range(start, start + lead) if text[at].isspace()), start)
     if end < len(text):
         end = next((at for at in range(end, end - lead, -1) if text[at - 1].isspace()), end)
     return Span(start, end)
+
+
+def _held(marked: Sequence[Span], start: int, end: int) -> tuple[int, int]:
+    """How many spans a stretch holds whole, and how many begin in it: one longer than the stretch can only begin."""
+    begun = [span for span in marked if start <= span.start < end]
+    return sum(span.end <= end for span in begun), len(begun)

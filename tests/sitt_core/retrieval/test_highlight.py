@@ -83,6 +83,11 @@ def test_an_excerpt_without_marks_is_the_beginning() -> None:
     assert excerpt("", [], width=50) == Span(0, 0)
 
 
+def test_an_excerpt_begins_at_a_mark_that_is_longer_than_itself() -> None:
+    """A mark that no stretch can hold still decides where the excerpt begins."""
+    assert excerpt("aaa", [Span(1, 3)], width=1) == Span(1, 2)
+
+
 @given(text=st.text("ab \n怪", max_size=200), width=st.integers(1, 80), data=st.data())
 def test_an_excerpt_keeps_its_bounds(text: str, width: int, data: st.DataObject) -> None:
     """It is inside the text, at most as wide as asked, never empty for a text, and some mark begins in it when there is one."""
