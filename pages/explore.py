@@ -4,7 +4,7 @@ import streamlit as st
 
 from sitt_core.errors import SittError
 from sitt_core.pipeline import search
-from sitt_core.surfaces.dashboard import building, explore, shell, state
+from sitt_core.surfaces.dashboard import building, cards, explore, shell, state
 from sitt_core.surfaces.dashboard.examples import EXAMPLES
 from sitt_core.surfaces.dashboard.state import widget
 
@@ -28,14 +28,23 @@ if examples:
 configuration, question = state.configuration(), state.address().question
 if not corpus.has_index(configuration.index_key):
     building.offer_index(corpus, configuration)
+elif configuration.dense == configuration.keyword == "off":
+    st.html(cards.notice(["Both retrievers are off, so nothing ranks the passages. Turn on dense or keyword."]))
+    with st.container(horizontal=True, gap="small"):
+        for label, name, value in (("Turn on dense", "dense", "exact"), ("Turn on keyword", "keyword", "bm25s")):
+            st.button(label, on_click=state.flip, args=(name, value))
 elif not question.strip():
-    st.info(f"{len(corpus.documents)} documents are ready. Type a question, or take one of the examples.")
+    st.html(
+        cards.notice(
+            [f"{len(corpus.documents)} documents are ready. Type a question{', or take one of the examples' if examples else ''}."]
+        )
+    )
 else:
     try:
         engine = state.workshop().engine(corpus, configuration)
         result = search(question, engine, filters=state.address().filters)
     except SittError as error:
-        st.error(f"Expected {error.expected}; got {error.got}. {error.remedy}")
+        st.html(cards.notice([f"Expected {error.expected}; got {error.got}. {error.remedy}"], problem=True))
     else:
         explore.draw_costs(result, engine, st.session_state["costs"])
         explore.draw_result(result, engine, shell.colours())

@@ -95,9 +95,11 @@ def test_top_k_shows_as_many_passages(page: Page, url: str) -> None:
 
 
 def test_neither_retriever_is_a_named_outcome(page: Page, url: str) -> None:
-    """With both retrievers off the page says what to turn on."""
+    """With both retrievers off the page says what to turn on, with the buttons that do it."""
     page.goto(f"{url}/?q=yeti&dense=off&keyword=off")
-    expect(page.get_by_test_id("stAlert")).to_contain_text("dense or keyword to be on")
+    expect(page.locator(".sl-notice")).to_contain_text("Turn on dense or keyword")
+    page.get_by_role("button", name="Turn on keyword").click()
+    expect(page.locator(".sl-card").first).to_contain_text("Yeti")
 
 
 def test_a_link_holds_everything_and_reproduces_the_page_on_a_new_server(page: Page, url: str, store: Path) -> None:
@@ -119,17 +121,39 @@ def test_a_link_holds_everything_and_reproduces_the_page_on_a_new_server(page: P
 def test_a_bad_link_keeps_its_good_fields_and_says_what_it_dropped(page: Page, url: str) -> None:
     """Unknown and impossible values are told by name, the others count."""
     open_page(page, url, q=MANITOBA, top_k="999", keyword="rank-bm25", nonsense="1")
-    told = page.get_by_test_id("stAlert").all_inner_texts()
+    told = page.locator(".sl-problem p").all_inner_texts()
     assert any("top_k" in text and "from 1 to 100" in text for text in told)
     assert any("nonsense" in text for text in told)
     assert parameters(page)["keyword"] == ["rank-bm25"]
     assert parameters(page)["top_k"] == ["5"]
+    page.get_by_role("button", name="Gimlin").click()
+    expect(page.locator(".sl-problem")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["top_k", "corpus", "category"])
+def test_a_link_can_bring_no_markdown_into_the_page(page: Page, url: str, name: str) -> None:
+    """What is told about a link's impossible value shows the value as text: no picture is fetched, nothing becomes a link."""
+    picture = f"{url}/picture.png"
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url) if request.url == picture else None)
+    page.goto(f"{url}/?q=yeti&{name}=" + quote_plus(f"![x]({picture}) [l]({url})"))
+    expect(page.locator(".sl-problem")).to_contain_text(f"![x]({picture})"[:30])
+    assert page.locator(".sl-problem").locator("img, a").count() == 0
+    assert fetched == []
+
+
+def test_a_link_with_a_filter_value_that_no_document_has_keeps_the_others(page: Page, url: str) -> None:
+    """The unknown value is told and leaves the address; the known one filters."""
+    open_page(page, url, q="red eyes", category="nonesuch", region="North America")
+    expect(page.locator(".sl-problem")).to_contain_text("no document here has 'nonesuch'")
+    assert "category" not in parameters(page)
+    assert parameters(page)["region"] == ["North America"]
 
 
 def test_a_link_to_a_corpus_that_is_gone_offers_those_that_are_there(page: Page, url: str) -> None:
     """The page names the corpora and opens one at a click."""
     page.goto(f"{url}/?corpus=gone&q=kelpie")
-    expect(page.get_by_test_id("stAlert")).to_contain_text("'gone'")
+    expect(page.locator(".sl-notice")).to_contain_text("'gone'")
     page.get_by_role("button", name="Open hostile").click()
     expect(page.locator(".sl-card").first).to_contain_text("kelpie")
 
@@ -193,6 +217,23 @@ def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str) -
     expect(page.locator(".sl-card").first).to_contain_text("Yeti", timeout=180_000)
 
 
+def test_a_build_that_cannot_be_started_says_so(page: Page, url: str, store: Path) -> None:
+    """Where the jobs' folder cannot be made the page stays, with the reason and the button."""
+    jobs, aside = store / "jobs", store / "jobs aside"
+    if jobs.exists():
+        jobs.rename(aside)
+    jobs.write_text("a file in the way", encoding="utf-8")
+    try:
+        page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=77")
+        page.get_by_role("button", name="Build this index").click()
+        expect(page.locator(".sl-problem")).to_contain_text("could not be started")
+        expect(page.get_by_role("button", name="Build this index")).to_be_visible()
+    finally:
+        jobs.unlink()
+        if aside.exists():
+            aside.rename(jobs)
+
+
 def test_an_empty_store_offers_the_field_guide(page: Page, tmp_path: Path) -> None:
     """Without any corpus the page says what to do next, with the button that does it."""
     with served(tmp_path, "-m", "streamlit", "run", "app.py") as bare:
@@ -214,4 +255,18 @@ def test_the_page_is_accessible_and_fits(browser: Browser, url: str, scheme: str
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_offer_to_build_is_accessible(browser: Browser, url: str, scheme: str) -> None:
+    """The button in the accent, and what is told above it, can be read in both schemes."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=99&nonsense=1")
+    page.get_by_role("button", name="Build this index").wait_for()
+    settle(page)
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
     context.close()

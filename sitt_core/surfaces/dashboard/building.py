@@ -10,6 +10,7 @@ from sitt_core.configuration import Configuration
 from sitt_core.ingest import Estimate, estimate_build
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.reading import Corpus
+from sitt_core.surfaces.dashboard import cards
 from sitt_core.surfaces.dashboard.state import workshop
 from sitt_core.surfaces.progress import human_seconds, progress_line
 
@@ -65,7 +66,11 @@ def _start(arguments: list[str], title: str, key: str) -> None:
     _estimate.clear()  # what the job embeds, even if it is cancelled, need not be embedded again
     settings = workshop().settings
     environment = {**os.environ, "SITT_DATA_DIR": str(settings.data_dir)}
-    st.session_state[f"job {key}"] = jobs.start(settings.jobs_dir, arguments, title=title, key=key, environment=environment).id
+    st.session_state.pop(f"unstarted {key}", None)
+    try:
+        st.session_state[f"job {key}"] = jobs.start(settings.jobs_dir, arguments, title=title, key=key, environment=environment).id
+    except OSError as error:
+        st.session_state[f"unstarted {key}"] = f"The build could not be started: {error}. Check the disk and the folder's permissions."
 
 
 def _watch(key: str) -> bool:
@@ -76,13 +81,16 @@ def _watch(key: str) -> bool:
         st.session_state[f"job {key}"] = running.id
         _progress(running.id)
         return True
+    if unstarted := st.session_state.get(f"unstarted {key}"):
+        st.html(cards.notice([unstarted], problem=True))
+        return False
     known = st.session_state.get(f"job {key}")
     if known is not None:
         job = jobs.read(jobs_dir / known)
         if job.state in ("failed", "died"):
-            st.error(job.message)
+            st.html(cards.notice([job.message], problem=True))
         elif job.state == "cancelled":
-            st.info(job.message)
+            st.html(cards.notice([job.message]))
     return False
 
 
@@ -93,5 +101,12 @@ def _progress(job_id: str) -> None:
     if job.state != "running":
         st.rerun()
     share = job.done / job.total if job.total else 0.0
-    st.progress(min(1.0, share), text=progress_line(job.stage, job.done, job.total, job.seconds_left) if job.stage else "starting …")
-    st.button("Cancel", on_click=jobs.cancel, args=(jobs_dir, job_id), key=f"cancel {job_id}")
+    stopping = st.session_state.get("stopping") == job_id
+    text = progress_line(job.stage, job.done, job.total, job.seconds_left) if job.stage else "starting …"
+    st.progress(min(1.0, share), text="stopping after this step …" if stopping else text)
+    st.button("Cancel", on_click=_cancel, args=(job_id,), key=f"cancel {job_id}", disabled=stopping)
+
+
+def _cancel(job_id: str) -> None:
+    jobs.cancel(workshop().settings.jobs_dir, job_id)
+    st.session_state["stopping"] = job_id

@@ -6,9 +6,13 @@ from html import escape
 
 from sitt_core.retrieval.contributions import Contribution
 from sitt_core.retrieval.highlight import excerpt, matches
-from sitt_core.types import Passage, Retrieval, Span, Stage
+from sitt_core.types import Passage, Retrieval, Source, Span, Stage
 
 EXCERPT = 460
+UNSTATED = "not stated"
+"""What sources say where neither the folder nor the document names a licence."""
+NAMED = 5
+"""How many passages a line of the contributions names; the rest are counted."""
 _HEADINGS = re.compile(r"(?:#{1,6} [^\n]*\n+)*")
 STAGE_NAMES = {"dense": "dense", "keyword": "keyword", "fused": "fused"}
 SCORE_UNITS = {"dense": "cosine", "keyword": "BM25", "fused": "RRF"}
@@ -29,7 +33,7 @@ def passage_card(passage: Passage, *, words: Collection[str], language: str, bes
     if shown != Span(body, len(chunk.text)):
         label = f"Whole passage: {chunk.tokens:,} tokens, {len(marked)} matched word{'s' * (len(marked) != 1)}"
         more = f'<details><summary>{label}</summary><div class="sl-text" dir="auto">{marked_html(chunk.text, marked, Span(0, len(chunk.text)))}</div></details>'
-    path = " › ".join(chunk.heading_path) or "lead"
+    path = " › ".join(headings(passage.title, chunk.heading_path)) or "lead"
     return (
         f'<article class="sl-card" data-document="{escape(chunk.document_id)}">'
         f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}</h2>'
@@ -37,6 +41,17 @@ def passage_card(passage: Passage, *, words: Collection[str], language: str, bes
         f'<div class="sl-text" dir="auto">{_dots(marked_html(chunk.text, marked, shown), start=shown.start > body, end=shown.end < len(chunk.text))}</div>{more}'
         f"{_scores(passage, best, depths)}{_place(passage)}{_attribution(passage)}</article>"
     )
+
+
+def headings(title: str, path: Sequence[str]) -> Sequence[str]:
+    """A heading path without the document's title, where that is its first heading."""
+    return path[1:] if path[:1] == (title,) else path
+
+
+def notice(sentences: Sequence[str], *, problem: bool = False) -> str:
+    """Sentences in a box, as text: what a link, a question or a document put into them is not read as Markdown."""
+    paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return f'<div class="sl-notice{" sl-problem" if problem else ""}" role="{"alert" if problem else "status"}">{paragraphs}</div>'
 
 
 def marked_html(text: str, marked: Sequence[Span], part: Span) -> str:
@@ -65,7 +80,7 @@ def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, in
             value = f"#{passage.hit.ranks[stage]} · {SCORE_UNITS[stage]} {score:.{4 if stage == 'fused' else 2}f}"
             rows.append(f"{name}{bar}<span>{value}</span>")
         else:
-            rows.append(f'{name}<div class="sl-track"></div><span class="sl-absent">not in its {depths[stage]}</span>')
+            rows.append(f'{name}<div class="sl-track"></div><span class="sl-absent">not among its {depths[stage]}</span>')
     return f'<div class="sl-scores">{"".join(rows)}</div>'
 
 
@@ -86,8 +101,12 @@ def _attribution(passage: Passage) -> str:
         link = escape(source.url)
         if source.url.startswith(("https://", "http://")):
             link = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{link}</a>'
-        lines.append(f'<div class="sl-small">{escape(source.title)} · {link} · {escape(source.license)}</div>')
+        lines.append(f'<div class="sl-small">{escape(source.title)} · {link} · {escape(_license(source))}</div>')
     return "".join(lines)
+
+
+def _license(source: Source) -> str:
+    return "licence not stated" if source.license == UNSTATED else source.license
 
 
 def stage_tops(stages: Sequence[Stage]) -> tuple[dict[str, float], dict[str, int]]:
@@ -104,14 +123,21 @@ def contribution_html(found: Sequence[Contribution], retrieval: Retrieval, title
     columns = []
     for contribution in found:
         stage = retrieval.trace.stage(contribution.retriever)
-        ranks = {hit.chunk_id: rank for rank, hit in enumerate(stage.hits, start=1)} if stage else {}
+        name = f'<b class="sl-ink-{contribution.retriever}">{contribution.retriever.capitalize()} alone</b>'
+        if stage is None or not stage.hits:
+            columns.append(f"<div>{name} finds nothing.</div>")
+            continue
+        ranks = {hit.chunk_id: rank for rank, hit in enumerate(stage.hits, start=1)}
         missed = [f"{titles[id_]} ({f'its #{ranks[id_]}' if id_ in ranks else 'not found by it'})" for id_ in contribution.missing]
         instead = [titles[id_] for id_ in contribution.instead]
         body = _line("misses", missed) + _line("shows instead", instead)
         same = " would show the same passages." if not body else f"<dl>{body}</dl>"
-        columns.append(f'<div><b class="sl-ink-{contribution.retriever}">{contribution.retriever.capitalize()} alone</b>{same}</div>')
+        columns.append(f"<div>{name}{same}</div>")
     return f'<div class="sl-found">{"".join(columns)}</div>'
 
 
 def _line(label: str, names: Sequence[str]) -> str:
-    return f"<dt>{label}</dt><dd>{'; '.join(escape(name) for name in names)}</dd>" if names else ""
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"<dt>{label}</dt><dd>{'; '.join(escape(name) for name in names[:NAMED])}{more}</dd>"

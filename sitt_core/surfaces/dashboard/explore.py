@@ -19,17 +19,17 @@ PLOT_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def draw_examples(examples: Sequence[tuple[str, str]]) -> None:
-    """Questions to click on, in one row that wraps."""
-    with st.container(horizontal=True, gap="small"):
+    """Questions to click on, in one row that wraps; on a phone it scrolls, so that the result is in sight."""
+    with st.container(horizontal=True, gap="small", key="examples"):
         for at, (example, shows) in enumerate(examples):
             st.button(example, key=f"example {at}", on_click=state.ask, args=(example,), help=shows)
 
 
 def draw_costs(result: Retrieval, engine: Engine, places: Mapping[str, DeltaGenerator]) -> None:
     """Beside each control what it cost in this result."""
-    for name, line in cost_lines(result, engine).items():
-        if name in places:
-            places[name].html(f'<div class="sl-cost">{line}</div>')
+    lines = cost_lines(result, engine)
+    for name, place in places.items():
+        place.html(f'<div class="sl-cost">{lines.get(name, "off")}</div>')  # a line for each, so that no control moves
 
 
 def cost_lines(result: Retrieval, engine: Engine) -> dict[str, str]:
@@ -37,7 +37,7 @@ def cost_lines(result: Retrieval, engine: Engine) -> dict[str, str]:
     times = {stage.name: stage.milliseconds for stage in result.trace.stages}
     lines = {}
     if "dense" in times:
-        lines["dense"] = f"{times['embed']:.1f} ms for the question, {times['dense']:.1f} ms to rank"
+        lines["dense"] = f"{times['embed']:.1f} ms to embed, {times['dense']:.1f} ms to rank"
     if "keyword" in times:
         lines["keyword"] = f"{times['keyword']:.1f} ms"
     sizing = SIZING[engine.configuration.chunking_strategy]
@@ -58,7 +58,7 @@ def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
         f'<div class="sl-small">{escape(configuration.slug)} · {len(result.passages)} passages in {result.trace.milliseconds:.0f} ms</div>'
     )
     for notice in result.trace.notices:
-        st.info(notice)
+        st.html(cards.notice([notice]))
     found = contributions(result, configuration.top_k)
     if found:
         st.html(cards.contribution_html(found, result, titles))
@@ -75,7 +75,11 @@ def chunk_titles(result: Retrieval, engine: Engine) -> dict[str, str]:
     wanted = dict.fromkeys(hit.chunk_id for stage in result.trace.stages for hit in stage.hits[:depth])
     chunks = engine.corpus.chunks(engine.index, [engine.index.position[chunk_id] for chunk_id in wanted])
     names = {document.id: document.title for document in engine.corpus.documents}
-    return {chunk.id: " › ".join([names[chunk.document_id], *chunk.heading_path[-1:]]) for chunk in chunks}
+    return {chunk.id: _named(names[chunk.document_id], chunk.heading_path) for chunk in chunks}
+
+
+def _named(title: str, heading_path: Sequence[str]) -> str:
+    return " › ".join([title, *cards.headings(title, heading_path)[-1:]])
 
 
 def _draw_cards(result: Retrieval, engine: Engine) -> None:
@@ -88,11 +92,12 @@ def _draw_cards(result: Retrieval, engine: Engine) -> None:
 def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette, *, top_k: int) -> None:
     rows = figures.flow_rows(result, titles, top_k=top_k)
     if rows:
-        st.html('<h2 class="sl-h">From rankings to result</h2>')
+        st.html(f'<h2 class="sl-h">From rankings to result</h2><div class="sl-small">{flow_subtitle(result, top_k=top_k)}</div>')
         figure = figures.rank_flow(rows, colours, top_k=top_k)
         st.plotly_chart(figure, theme=None, config=PLOT_CONFIG, key="flow", alt="Rank of each passage at each stage")
         _data(rows, "rank-flow")
-    st.html('<h2 class="sl-h">Where the time went</h2>')
+    total = f"{result.trace.milliseconds:.0f} ms in all, measured once"
+    st.html(f'<h2 class="sl-h">Where the time went</h2><div class="sl-small">{total}</div>')
     times = figures.waterfall_rows(result.trace)
     st.plotly_chart(
         figures.waterfall(times, colours, total=result.trace.milliseconds),
@@ -104,13 +109,21 @@ def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette
     _data(times, "time")
 
 
+def flow_subtitle(result: Retrieval, *, top_k: int) -> str:
+    """How many chunks each retriever ranked, and how far down its list the picture goes."""
+    ran = [stage for stage in result.trace.stages if stage.name in ("dense", "keyword")]
+    ranked = ", ".join(f"{stage.name} ranked {len(stage.hits):,}" for stage in ran)
+    depth = max(figures.FLOW_DEPTH, top_k)
+    return f"Of {ran[0].taken:,} chunks {ranked}. Drawn: the first {depth}{' of each' * (len(ran) > 1)}, and what is shown."
+
+
 def _data(rows: Sequence[Mapping[str, Any]], name: str) -> None:
     """The rows behind a chart, as a table and as CSV."""
     import csv
     import io
 
     with st.expander("data"):
-        st.dataframe(list(rows), hide_index=True, width="stretch")
+        st.dataframe(list(rows), hide_index=True, width="stretch", column_config={"passage": st.column_config.Column(width=130)})
         out = io.StringIO()
         writer = csv.DictWriter(out, list(rows[0]))
         writer.writeheader()

@@ -60,7 +60,8 @@ def rank_flow(rows: Sequence[Mapping[str, Any]], colours: Palette, *, top_k: int
         x=[1.08] * len(shown), y=heights, mode="text", text=labels, textposition="middle right", hoverinfo="skip", cliponaxis=False
     )
     for name in retrievers:
-        _flow_heading(figure, name, colours.stages[name], x=-0.05, y=min(places[name].values(), default=1.0) - 1, colours=colours)
+        if places[name]:
+            _flow_heading(figure, name, colours.stages[name], x=-0.05, y=min(places[name].values()) - 1, colours=colours)
     heading = "fused, shown" if len(retrievers) > 1 else "shown"
     _flow_heading(figure, heading, colours.stages["fused"], x=1.05, y=min(heights, default=1.0) - 1, colours=colours)
     figure.update_yaxes(range=[bottom + 0.8, -1.2], visible=False)

@@ -4,11 +4,11 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from sitt_core.errors import SittError
+from sitt_core.errors import SittError, shown
 from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import to_parameters
-from sitt_core.surfaces.dashboard import sidebar, state
+from sitt_core.surfaces.dashboard import cards, sidebar, state
 from sitt_core.surfaces.dashboard.theme import Palette, palette, style_sheet
 
 ICON = "🌲"
@@ -23,10 +23,13 @@ def open_page() -> None:
     """Takes over the URL and draws what stands before the page's own content."""
     st.html(style_sheet(colours()))
     state.read_url()
-    for sentence in st.session_state.get("dropped", ()):
-        st.warning(f"This link had a part that cannot be used. {sentence}", icon=":material/link_off:")
-    st.session_state["corpus object"] = _open_corpus()
-    st.session_state["costs"] = sidebar.draw_sidebar(st.session_state["corpus object"])
+    corpus = _open_corpus()
+    if corpus is not None:
+        state.drop_unknown_filters(corpus)
+    if dropped := st.session_state["dropped"]:
+        st.html(cards.notice(["This link holds what cannot be used here; everything else in it counts.", *dropped], problem=True))
+    st.session_state["corpus object"] = corpus
+    st.session_state["costs"] = sidebar.draw_sidebar(corpus)
 
 
 def close_page() -> None:
@@ -47,12 +50,12 @@ def _open_corpus() -> Corpus | None:
     if not names:
         return None
     if wanted not in names:
-        st.error(f"There is no corpus named {wanted!r} here. There are: {', '.join(names)}.")
+        st.html(cards.notice([f"There is no corpus named {shown(wanted)} here. There are: {', '.join(names)}."], problem=True))
         for name in names:
             st.button(f"Open {name}", on_click=state.choose, kwargs={"corpus": name})
         st.stop()
     try:
         return state.workshop().corpus(wanted)
     except SittError as error:
-        st.error(str(error))
+        st.html(cards.notice([str(error)], problem=True))
         st.stop()

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from sitt_core.configuration import BY_NAME, SIZING, Configuration, configure
 from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
-from sitt_core.surfaces.dashboard import state
+from sitt_core.surfaces.dashboard import cards, state
 from sitt_core.surfaces.dashboard.state import widget
 from sitt_core.surfaces.dashboard.theme import LOGO
 from sitt_core.types import Filters
@@ -29,7 +29,7 @@ def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
         _retrieval(costs)
         _more()
         if refused := st.session_state.get("refused"):
-            st.warning(refused)
+            st.html(cards.notice([refused], problem=True))
         left, right = st.columns(2)
         left.button("Reset", on_click=state.reset, width="stretch", help="Back to the default configuration.")
         with right.popover("Link", width="stretch", help="A link that reproduces this page."):

@@ -7,9 +7,11 @@ import streamlit as st
 
 from sitt_core.build import Workshop
 from sitt_core.configuration import BY_NAME, Configuration, configure
-from sitt_core.errors import InvalidInput
+from sitt_core.errors import InvalidInput, shown
 from sitt_core.settings import load_settings
+from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import Address, from_parameters, to_parameters
+from sitt_core.types import Filters
 
 
 @st.cache_resource(show_spinner=False)
@@ -35,6 +37,18 @@ def read_url() -> None:
     st.session_state["dropped"] = dropped
     st.session_state["written"] = parameters
     show_in_widgets()
+
+
+def drop_unknown_filters(corpus: Corpus) -> None:
+    """Takes filter values that no document of the corpus has out of the address, and says so: no control could show them."""
+    kept = {}
+    for name in ("category", "region", "origin"):
+        wanted, known = getattr(address().filters, name), corpus.values(name)
+        kept[name] = tuple(value for value in wanted if value in known)
+        unknown = (f"{name}: no document here has {shown(value)}" for value in wanted if value not in known)
+        st.session_state["dropped"] = (*st.session_state["dropped"], *unknown)
+    if Filters(**kept) != address().filters:
+        choose(filters=Filters(**kept))
 
 
 def write_url() -> None:
@@ -66,7 +80,7 @@ def widget(name: str) -> str:
 
 def flip(name: str, value: object) -> None:
     """Changes one switch; what cannot be is told beside the controls and changes nothing."""
-    st.session_state.pop("refused", None)
+    _forget_refusals()
     try:
         configuration = configure({name: value}, address().configuration)
     except InvalidInput as error:
@@ -78,15 +92,22 @@ def flip(name: str, value: object) -> None:
 
 def ask(question: str) -> None:
     """Makes a question the current one."""
+    _forget_refusals()
     st.session_state["address"] = replace(address(), question=question)
     show_in_widgets()
 
 
 def reset() -> None:
     """Back to the default configuration; corpus and question stay."""
-    st.session_state.pop("refused", None)
+    _forget_refusals()
     st.session_state["address"] = replace(address(), configuration=workshop().settings.defaults)
     show_in_widgets()
+
+
+def _forget_refusals() -> None:
+    """What was wrong with the last link or value is old news once something else is chosen."""
+    st.session_state.pop("refused", None)
+    st.session_state["dropped"] = ()
 
 
 def choose(**changes: object) -> None:

@@ -17,6 +17,7 @@ class Palette:
     faint: str
     line: str
     accent: str
+    danger: str
     stages: dict[str, str]
 
 
@@ -27,6 +28,7 @@ LIGHT = Palette(
     faint="#5a665f",
     line="#d8d9cd",
     accent="#8f5f0c",
+    danger="#a3262f",
     stages={
         "embed": "#7d9fb8",
         "dense": "#2b6f9e",
@@ -44,6 +46,7 @@ DARK = Palette(
     faint="#a3b0a7",
     line="#34423a",
     accent="#e0a94a",
+    danger="#f3a0a0",
     stages={
         "embed": "#5f87a3",
         "dense": "#6db1de",
@@ -83,7 +86,11 @@ def style_sheet(colours: Palette) -> str:
     return f"""<style>
 [data-testid=stMainBlockContainer]{{padding:2.2rem 2.2rem 4rem}}
 [data-testid=stSidebarUserContent]{{padding-bottom:2rem}}
-@media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:3.2rem 1rem 3rem}}}}
+[data-testid=stSidebar] [data-testid=stButtonGroup] button[role=radio]{{padding-inline:.6rem}}
+[data-testid=stSidebar] [data-testid=stButtonGroup] button[aria-checked=true]{{color:{colours.text};border-color:{colours.accent}}}
+[data-testid=stBaseButton-primary],[data-testid=stBaseButton-primary]:hover{{color:{colours.paper}}}
+@media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:3.2rem 1rem 3rem}}
+[class*=st-key-examples]{{flex-wrap:nowrap;overflow-x:auto;padding:4px 4px 8px;margin:-4px}}[class*=st-key-examples]>*{{flex-shrink:0;max-width:80%}}}}
 .sl-card{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.9rem 1rem .8rem;margin:0 0 .2rem;color:{colours.text}}}
 .sl-h{{font-size:1.02rem;font-weight:650;margin:.2rem 0 0;padding:0}}
 .sl-card h2{{font-family:inherit;font-size:1.06rem;margin:0;padding:0;line-height:1.35;font-weight:650;overflow-wrap:anywhere}}
@@ -92,6 +99,7 @@ def style_sheet(colours: Palette) -> str:
 .sl-text{{white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.55;font-size:.95rem;unicode-bidi:plaintext}}
 .sl-text mark{{background:color-mix(in srgb,{colours.accent} 26%,transparent);color:inherit;border-radius:3px;padding:0 .1em}}
 .sl-card details{{margin-top:.35rem}}
+.sl-card:has(details[open])>.sl-text{{display:none}}
 .sl-card summary{{cursor:pointer;color:{colours.faint};font-size:.86rem}}
 .sl-card summary:focus-visible{{outline:2px solid {colours.accent};outline-offset:2px;border-radius:4px}}
 .sl-place{{position:relative;height:6px;border-radius:3px;background:{colours.line};margin:.7rem 0 .2rem}}
@@ -110,10 +118,13 @@ def style_sheet(colours: Palette) -> str:
 .sl-found{{display:grid;grid-template-columns:1fr 1fr;gap:1rem;margin:.1rem 0 .6rem}}
 .sl-found>div{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.6rem .9rem;font-size:.88rem;line-height:1.45}}
 .sl-found b{{font-weight:650}}
-.sl-found dl{{display:grid;grid-template-columns:auto 1fr;gap:.15rem .7rem;margin:.3rem 0 0;padding:0}}
+.sl-found dl{{font-size:inherit;display:grid;grid-template-columns:auto 1fr;gap:.15rem .7rem;margin:.3rem 0 0;padding:0}}
 .sl-found dt{{color:{colours.faint};margin:0;font-size:inherit;font-weight:400}}
 .sl-found dd{{margin:0;font-size:inherit;overflow-wrap:anywhere}}
 @media(max-width:640px){{.sl-found{{grid-template-columns:1fr}}}}
+.sl-notice{{background:{colours.card};border:1px solid {colours.line};border-left:4px solid {colours.faint};border-radius:8px;padding:.6rem .9rem;color:{colours.text};font-size:.95rem;line-height:1.5;overflow-wrap:anywhere}}
+.sl-notice p{{margin:0;padding:0;font-size:inherit}}
+.sl-problem{{border-left-color:{colours.danger}}}.sl-problem p:first-child{{color:{colours.danger}}}
 {stage}
 </style>"""
 

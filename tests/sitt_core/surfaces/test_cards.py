@@ -85,7 +85,7 @@ def test_a_card_names_stage_ranks_place_and_source() -> None:
     html = card(passage("A lake with a monster.", length=200), ("lake", "monster"))
     assert "#2 · cosine 0.50" in html
     assert 'style="width:50.0%"' in html  # 0.5 of the best 1.0
-    assert "not in its 7" in html
+    assert "not among its 7" in html
     assert "#1 · RRF 0.0300" in html
     assert 'style="left:0.0%;width:11.0%"' in html  # 22 of 200 characters
     assert html.count("<mark>") == 2
@@ -180,6 +180,42 @@ def test_contributions_say_what_one_retriever_alone_would_have_shown() -> None:
     assert "Dense alone misses C (its #3) shows instead B" in seen
 
 
+def test_contributions_stay_short() -> None:
+    """Of many passages the first few are named and the rest counted; a retriever without a hit is not charged with each of them."""
+    names = [f"n{at}" for at in range(8)]
+    html = cards.contribution_html([Contribution("dense", (), tuple(names))], retrieval(), {name: name.upper() for name in names})
+    assert "N4 and 3 more" in html
+    assert "N5" not in html
+    nothing = Retrieval("lake", (), Trace((Stage("keyword", 0.0, 0.5, 9, ()),), 1.0))
+    html = cards.contribution_html([Contribution("keyword", ("a", "b"), ())], nothing, {"a": "A", "b": "B"})
+    assert " ".join(" ".join(read(html).seen).split()) == "Keyword alone finds nothing."
+
+
+def test_a_title_that_is_the_first_heading_is_said_once() -> None:
+    """The path of a document named by its own first heading begins below it."""
+    shown = Passage(1, Chunk("a", "a.md", 0, 7, "A lake.", ("Loch", "Size"), 2), "Loch", SOURCE, Hit("a", 0.0), 100)
+    assert '<div class="sl-path" dir="auto">Size</div>' in card(shown)
+    assert list(cards.headings("Loch", ("Accounts",))) == ["Accounts"]
+
+
+def test_a_licence_that_nobody_stated_is_said_to_be_that() -> None:
+    """The attribution never ends in a bare "not stated"."""
+    assert "· notes/a.md · licence not stated" in card(passage(source=Source("A", "notes/a.md", "not stated")))
+
+
+@given(st.text(max_size=60))
+def test_a_notice_is_text(text: str) -> None:
+    """Whatever a link or a question holds, a notice has no element but its own."""
+    assert read(cards.notice([text], problem=True)).elements <= {"div", "p"}
+
+
+def test_the_flow_names_no_retriever_that_found_nothing() -> None:
+    """An empty list has no heading: it would stand over the other's ranks."""
+    rows = [{"passage": "a", "chunk": "a", "dense": 1, "keyword": None, "fused": 1, "shown": 1}]
+    headings = [annotation.text for annotation in figures.rank_flow(rows, LIGHT, top_k=5).layout.annotations]
+    assert headings == ["<b>dense</b>", "<b>fused, shown</b>"]
+
+
 def luminance(colour: str) -> float:
     """WCAG 2 relative luminance of #rrggbb."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -191,7 +227,13 @@ def luminance(colour: str) -> float:
 def test_every_ink_can_be_read(theme_type: str) -> None:
     """Text, faint text, accent and stage names have a contrast of at least 4.5 : 1 on paper and card."""
     colours = palette(theme_type)
-    inks = [colours.text, colours.faint, colours.accent, *(colours.stages[name] for name in ("dense", "keyword", "fused", "reranked"))]
+    inks = [
+        colours.text,
+        colours.faint,
+        colours.accent,
+        colours.danger,
+        *(colours.stages[name] for name in ("dense", "keyword", "fused", "reranked")),
+    ]
     for ink in inks:
         for ground in (colours.paper, colours.card):
             bright, dim = sorted((luminance(ink), luminance(ground)), reverse=True)
