@@ -25,6 +25,9 @@ STARTING_SECONDS = 30.0
 State = Literal["running", "done", "failed", "cancelled", "died"]
 
 
+_DAMAGE = (OSError, ValueError, TypeError, KeyError)
+"""What reading a file of a job's folder may raise when a crash or a hand has spoilt it."""
+
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """What this process started; asking one of them how it is reaps it once it has ended."""
 
@@ -43,6 +46,16 @@ class Job:
     total: int = 0
     seconds_left: float | None = None
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What job.json holds from the start; `started` in seconds since 1970."""
+
+    title: str
+    key: str
+    pid: int
+    started: float
 
 
 def start(jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, environment: dict[str, str] | None = None) -> Job:
@@ -79,24 +92,29 @@ def _write_whole(path: Path, value: dict[str, object]) -> None:
 def read(folder: Path) -> Job:
     """What a job's folder says now; raises NotFound."""
     try:
-        facts = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        facts = _facts(folder)
+    except _DAMAGE as error:
         raise NotFound(expected="a job's folder", got=shown(folder.name), remedy="python -m sitt_core status lists the jobs.") from error
     state, message = _state(folder, facts)
     lines = _progress(folder)
     stage, done, total = lines[-1][1:] if lines else ("", 0, 0)
     left = seconds_left([(at, done) for at, name, done, _ in lines if name == stage], total)
-    return Job(folder.name, facts["title"], facts["key"], state, facts["started"], stage, done, total, left, message)
+    return Job(folder.name, facts.title, facts.key, state, facts.started, stage, done, total, left, message)
 
 
-def _state(folder: Path, facts: dict[str, object]) -> tuple[State, str]:
+def _facts(folder: Path) -> _Facts:
+    told = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    return _Facts(str(told["title"]), str(told["key"]), int(told["pid"]), float(told["started"]))
+
+
+def _state(folder: Path, facts: _Facts) -> tuple[State, str]:
     locked = _locked(folder)  # before the result is looked for: a job that ends in between has left it behind
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(*_DAMAGE):
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        return result["state"], result["message"]
+        return result["state"], str(result["message"])
     if locked:
         return "running", ""
-    starting = time.time() - float(str(facts["started"])) < STARTING_SECONDS and _alive(int(str(facts["pid"])))
+    starting = time.time() - facts.started < STARTING_SECONDS and _alive(facts.pid)
     return ("running", "") if starting else ("died", "The process ended without a word; output.log in its folder holds its last output.")
 
 
@@ -106,6 +124,8 @@ def _locked(folder: Path) -> bool:
         lock.acquire()
     except Timeout:
         return True
+    except OSError:  # where this process may not write, nothing tells
+        return False
     lock.release()
     return False
 
@@ -127,10 +147,10 @@ def _progress(folder: Path) -> list[tuple[float, str, int, int]]:
     """The complete lines of progress.jsonl; the last may be half written."""
     lines = []
     with contextlib.suppress(OSError):
-        for line in (folder / "progress.jsonl").read_text(encoding="utf-8").splitlines():
-            with contextlib.suppress(ValueError):
+        for line in (folder / "progress.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
+            with contextlib.suppress(*_DAMAGE):
                 at, stage, done, total = json.loads(line)
-                lines.append((at, stage, done, total))
+                lines.append((float(at), str(stage), int(done), int(total)))
     return lines
 
 

@@ -48,10 +48,16 @@ def load_settings(environment: Mapping[str, str] | None = None, *, dotenv: Path 
     folder = environment.get("SITT_DATA_DIR", "").strip() or str(ROOT / "data")
     try:
         data_dir = Path(folder).expanduser().resolve()
-    except RuntimeError as error:  # ~name of a user that is not there
+        str(data_dir).encode()  # DuckDB takes paths in Unicode alone
+        usable = data_dir.is_dir() or not data_dir.exists()
+    except (RuntimeError, OSError, ValueError) as error:  # ~name of nobody, a loop of links, a name too long or in no encoding
         raise InvalidInput(
             expected="SITT_DATA_DIR to be a folder", got=shown(folder), remedy="Correct it in the environment or in .env."
         ) from error
+    if not usable:
+        raise InvalidInput(
+            expected="SITT_DATA_DIR to be a folder", got=f"the file {shown(folder)}", remedy="Correct it in the environment or in .env."
+        )
     return Settings(
         data_dir=data_dir,
         port=int(text),

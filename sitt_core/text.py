@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,12 @@ TOKENIZER = "cl100k_base"
 LONGEST_GRAPHEME = 32
 """A grapheme of more code points than this may be cut between code points."""
 MAX_QUESTION = 4000
+LONGEST_BLANK = 100_000
+"""White space at a stretch that is encoded at once: tiktoken 0.14 panics at about a million characters of it."""
 
 _GRAPHEME = regex.compile(r"\X")
 _WORD_START = regex.compile(r"(?<=\s)\S")
+_LONG_BLANK = regex.compile(rf"(?<!\s)\s{{{LONGEST_BLANK + 1},}}")
 _LINE_END = regex.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
 _CONTROL = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufeff\x80-\x9f]")
@@ -101,7 +105,17 @@ def encoding() -> "Encoding":
 
 def count_tokens(text: str) -> int:
     """The number of cl100k_base tokens; text that looks like a special token is plain text."""
-    return len(encoding().encode_ordinary(text))
+    return len(_tokens(text))
+
+
+def _tokens(text: str) -> list[int]:
+    """The cl100k_base tokens of a text; a blank above `LONGEST_BLANK` is encoded in pieces."""
+    edges = [0]
+    if len(text) > LONGEST_BLANK:
+        for blank in _LONG_BLANK.finditer(text):
+            edges += range(blank.start() + LONGEST_BLANK, blank.end(), LONGEST_BLANK)
+    pieces = (text[start:end] for start, end in pairwise([*edges, len(text)]))
+    return [token for piece in pieces for token in encoding().encode_ordinary(piece)]
 
 
 def token_starts(text: str) -> NDArray[np.int64]:
@@ -109,7 +123,7 @@ def token_starts(text: str) -> NDArray[np.int64]:
 
     A token that begins inside a character is given the offset of the character after it.
     """
-    tokens = encoding().encode_ordinary(text)
+    tokens = _tokens(text)
     lengths = [len(piece) for piece in encoding().decode_tokens_bytes(tokens)]
     edges = np.concatenate(([0], np.cumsum(np.array(lengths, dtype=np.int64))))
     data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)

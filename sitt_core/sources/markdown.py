@@ -26,7 +26,7 @@ TEXT_KEYS = ("title", "category", "region", "see_also", "url", "license", "sourc
 LIST_KEYS = ("countries", "aliases")
 
 _FRONT_MATTER = re.compile(rf"---[ \t]*\n(.{{0,{MAX_FRONT_MATTER}}}?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_LOOKS_LIKE_KEYS = re.compile(r"""\s*(?:#.*\n\s*)*["']?\w[\w -]*["']?[ \t]*:(?:\s|$)""")
+_LOOKS_LIKE_KEYS = re.compile(r"""\s*(?:#.*\n\s*)*["']?\w[\w-]*(?: +[\w-]+)*["']?[ \t]*:(?:\s|$)""")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
 _SOLID_LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 _KINDS: dict[str, BlockKind] = {
@@ -39,7 +39,6 @@ _KINDS: dict[str, BlockKind] = {
     "blockquote_open": "quote",
     "html_block": "html",
 }
-_LISTS = ("bullet_list_open", "ordered_list_open")
 _HEADING_LIMIT = 1000
 
 

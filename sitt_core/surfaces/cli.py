@@ -1,5 +1,6 @@
 """The command line: update, index, search, status, doctor; every one with --json, --corpus and --set."""
 
+import codecs
 import contextlib
 import json
 import shutil
@@ -60,7 +61,7 @@ def update(
     job: JobOption = None,
 ) -> None:
     """Read a source, show what changed, and publish it with its index."""
-    with _named_failures(as_json_), _reporting(job) as report:
+    with _named_failures(as_json_) as answer, _reporting(job) as report:
         settings, configuration = _settings(set_)
         workshop = build.Workshop(settings)
         corpus_dir = settings.store_dir / check_corpus_name(corpus)
@@ -89,7 +90,9 @@ def update(
             sources = {**status.sources_of(existing), listing.origin: place}
             recipe = workshop.recipe(configuration, language=language or before)
             built = ingest.apply_update(corpus_dir, existing, listing, plan, recipe=recipe, sources=sources, report=report)
-        _print_update(plan, built, as_json_=as_json_)
+        answer |= {"plan": as_json.plan_json(plan), "built": as_json.built_json(built) if built else None}
+        if built and not as_json_:
+            print(_built_line(built))
         if plan.failed and not dry_run:
             count = len(plan.failed)
             raise SourceError(
@@ -97,13 +100,8 @@ def update(
                 got=f"{count} that could not be read; all others are published",
                 remedy="Correct what is listed as failed and run update again.",
             )
-
-
-def _print_update(plan: ingest.Plan, built: ingest.Built | None, *, as_json_: bool) -> None:
-    if as_json_:
-        _print_json({"plan": as_json.plan_json(plan), "built": as_json.built_json(built) if built else None})
-    elif built:
-        print(_built_line(built))
+        if as_json_:
+            _print_json(answer)
 
 
 def _confirm(as_json_: bool) -> None:
@@ -179,7 +177,7 @@ def search(
 
 
 def _print_passage(passage: Passage) -> None:
-    width = min(100, shutil.get_terminal_size().columns)
+    width = max(20, min(100, shutil.get_terminal_size().columns))
     ranks = ", ".join(f"{name} #{rank}" for name, rank in passage.hit.ranks.items())
     heading = " › ".join((passage.title, *passage.chunk.heading_path))
     print(f"{passage.rank}. {heading}  [{ranks}; score {passage.hit.score:.4f}]")
@@ -247,13 +245,14 @@ def _settings(set_: list[str] | None) -> tuple[Settings, Configuration]:
 
 
 @contextlib.contextmanager
-def _named_failures(as_json_: bool) -> Iterator[None]:
-    """A named failure becomes one line on standard error and exit code 1."""
+def _named_failures(as_json_: bool) -> Iterator[dict[str, Any]]:
+    """A named failure becomes one line on standard error and exit code 1; as JSON it joins what the yielded answer holds by then."""
+    answer: dict[str, Any] = {}
     try:
-        yield
+        yield answer
     except SittError as error:
         if as_json_:
-            _print_json(error.to_json())
+            _print_json({**answer, **error.to_json()})
         print(f"{error.kind}: {' '.join(str(error).split())}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -289,4 +288,6 @@ def _answer(as_json_: bool, value: dict[str, Any], line: str) -> None:
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    # A terminal that lacks a character would show it by Python's escapes, which JSON does not know.
+    whole = sys.stdout is None or codecs.lookup(sys.stdout.encoding).name == "utf-8"
+    print(json.dumps(value, ensure_ascii=not whole, indent=2, allow_nan=False))

@@ -1,6 +1,7 @@
 """A job is a process of its own: its folder tells how it stands, whoever asks, and whatever became of it."""
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -185,13 +186,39 @@ class TestStates:
         monkeypatch.setattr(jobs, "_locked", ends_now)
         assert jobs.read(tmp_path / "job").state == "done"
 
-    @pytest.mark.parametrize("content", [None, "", '{"title": "half'], ids=["missing", "empty", "half"])
+    @pytest.mark.parametrize(
+        "content",
+        [None, "", '{"title": "half', "{}", "[]", "5", '{"title": "t", "key": "k", "pid": "x", "started": 1}'],
+        ids=["missing", "empty", "half", "nothing in it", "a list", "a number", "no process"],
+    )
     def test_no_job(self, tmp_path: Path, content: str | None) -> None:
-        """A folder without a whole job.json is no job: a named error."""
+        """A folder without a whole job.json is no job: a named error, and the list of jobs goes without it."""
+        (folder := tmp_path / "job").mkdir()
         if content is not None:
-            (tmp_path / "job.json").write_text(content, encoding="utf-8")
+            (folder / "job.json").write_text(content, encoding="utf-8")
         with pytest.raises(NotFound, match="expected a job's folder"):
-            jobs.read(tmp_path)
+            jobs.read(folder)
+        assert jobs.recent(tmp_path) == []
+
+    @pytest.mark.parametrize("damage", [b"\xff", b"5\n", b"[1]\n", b'["a", "embed", "b", 3]\n'], ids=["bytes", "number", "short", "words"])
+    @pytest.mark.parametrize("result", ["", "{}", "[]"], ids=["half", "empty", "a list"])
+    def test_damage(self, tmp_path: Path, damage: bytes, result: str) -> None:
+        """Lines of progress that are none are passed over, and a result that is none counts as none."""
+        write_facts(tmp_path / "job", pid=os.getpid(), started=time.time() - 100)
+        (tmp_path / "job" / "progress.jsonl").write_bytes(b'[1, "embed", 2, 3]\n' + damage)
+        (tmp_path / "job" / "result.json").write_text(result, encoding="utf-8")
+        job = jobs.read(tmp_path / "job")
+        assert (job.state, job.stage, job.done, job.total) == ("died", "embed", 2, 3)
+
+    def test_where_nothing_can_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a read-only disk a job is still told; that it runs cannot be seen there."""
+        write_facts(tmp_path / "job", pid=os.getpid(), started=time.time() - 100)
+
+        def refuse(_self: object) -> None:
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr(jobs.FileLock, "acquire", refuse)
+        assert jobs.read(tmp_path / "job").state == "died"
 
     def test_only_the_job_is_niced(self, start_child: StartChild) -> None:
         """The job's process makes room for others; the one that started it stays as quick as it was."""

@@ -247,6 +247,14 @@ def test_equal_texts_are_one_passage_with_every_source(tmp_path: Path) -> None:
     assert stage.note == "2 with the same text as a better one"
 
 
+def test_a_filter_holds_for_twins_too(tmp_path: Path) -> None:
+    """A document that the filters leave out does not come back as the twin of one that they let pass."""
+    twin = "# Twin\n\nThe very same tale of a giant."
+    found = [corpora.document("a.md", twin, category="winged"), corpora.document("b.md", twin, category="aquatic")]
+    result = ask(corpora.publish(tmp_path, found), "giant", filters=Filters(category=("aquatic",)))
+    assert [passage.document_ids for passage in result.passages] == [("b.md",)]
+
+
 def test_twins_count_as_shown_when_all_is_shown(tmp_path: Path) -> None:
     """Three chunks in two passages are all there is."""
     twin = "# Twin\n\nThe same."

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sitt_core.configuration import Configuration, configure
-from sitt_core.errors import InvalidInput
+from sitt_core.errors import InvalidInput, shown
 from sitt_core.settings import DEFAULT_PORT, KEYS, ROOT, load_settings
 
 
@@ -46,6 +46,9 @@ def test_port(text: str, port: int) -> None:
         pytest.param({"SITT_PORT": "9" * 5000}, "SITT_PORT to be a port from 1 to 65535", "'" + "9" * 118 + "…", id="port of 5,000 digits"),
         pytest.param({"SITT_TOP_K": "0"}, "SITT_TOP_K to be a whole number from 1 to 100", "'0'", id="a field's default"),
         pytest.param({"SITT_DATA_DIR": "~no such user/x"}, "SITT_DATA_DIR to be a folder", "'~no such user/x'", id="home of nobody"),
+        pytest.param({"SITT_DATA_DIR": "/\udcff"}, "SITT_DATA_DIR to be a folder", "'/\\udcff'", id="folder in no encoding"),
+        pytest.param({"SITT_DATA_DIR": "/" + "x" * 300}, "SITT_DATA_DIR to be a folder", "'/" + "x" * 117 + "…", id="name too long"),
+        pytest.param({"SITT_DATA_DIR": __file__}, "SITT_DATA_DIR to be a folder", f"the file {shown(__file__)}", id="a file"),
     ],
 )
 def test_errors(environment: dict[str, str], expected: str, got: str) -> None:

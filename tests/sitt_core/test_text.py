@@ -205,6 +205,15 @@ class TestTokens:
         assert text.count_tokens(given_) > 1
         assert text.token_starts(given_)[-1] == len(given_)
 
+    @pytest.mark.parametrize("blank", [" ", "\u3000", "\t"], ids=["spaces", "wide spaces", "tabs"])
+    def test_a_blank_of_any_length_can_be_counted(self, blank: str) -> None:
+        """White space at a stretch for which tiktoken alone panics is encoded in pieces; all else keeps its tokens."""
+        given_ = "Before it." + blank * 1_200_000 + "After it."
+        starts = text.token_starts(given_)
+        assert len(starts) == text.count_tokens(given_) + 1
+        assert starts[-1] == len(given_)
+        assert starts[:4].tolist() == text.token_starts("Before it." + blank * 20)[:4].tolist()
+
     @given(TEXTS)
     @example("")
     @example("二酸化炭素" * 10)

@@ -272,6 +272,13 @@ def test_every_change_that_a_reader_could_see_changes_the_hash() -> None:
     assert read_markdown(b"---\ntitle: A\naliases: [x, y]\n---\ntext", name="lake.md", attribution=FIELD_GUIDE).sha256 != base.sha256
 
 
+def test_front_matter_of_many_spaces_is_read_at_once() -> None:
+    """Whether broken front matter looks like keys is told in linear time: spaces were once tried in every combination."""
+    assert "foo" in read("---\nfoo" + " " * 60_000 + '"@: [\n---\nbody').text
+    with pytest.raises(SourceError, match="expected YAML"):
+        read("---\nhow it was seen: [\n---\nbody")
+
+
 def make(folder: Path, files: dict[str, str | bytes]) -> Path:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -173,6 +173,12 @@ def test_search_in_words(made: Run) -> None:
     assert "structural-500·minilm·hybrid·k5" in result.stdout
 
 
+def test_a_terminal_may_be_very_narrow(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of one column gets its answer all the same."""
+    monkeypatch.setenv("COLUMNS", "1")
+    assert "serpent" in made("search", "a serpent in the lake", "--corpus", "notes").stdout
+
+
 def test_search_filters(made: Run) -> None:
     """--category, --region and --from narrow the result and may be repeated."""
     for options, expected in {
@@ -633,6 +639,11 @@ def test_from_a_folder_to_an_answer(tmp_path: Path, notes: Path) -> None:
     plain = process(data_dir, "search", "serpent", "--corpus", "notes", "--set", "dense=off", PYTHONIOENCODING="ascii")
     assert (plain.returncode, plain.stderr) == (0, "")
     assert "Lake \\u203a Lake" in plain.stdout
+    (notes / "sky.md").write_text("# Sky\n\nÉ 😀", encoding="utf-8")
+    assert process(data_dir, "update", "--source", f"markdown:{notes}", "--corpus", "notes", "--yes").returncode == 0
+    for encoding in ("ascii", "latin-1"):
+        escaped = process(data_dir, "search", "sky", "--corpus", "notes", "--set", "dense=off", "--json", PYTHONIOENCODING=encoding)
+        assert json.loads(escaped.stdout)["hits"][0]["text"] == "# Sky\n\nÉ 😀", encoding
 
 
 def test_bytes_that_are_no_text_are_a_named_failure(tmp_path: Path) -> None:
@@ -661,6 +672,30 @@ def test_an_unforeseen_exception_shows_no_secret(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "RuntimeError: unforeseen" in done.stderr
     assert secret not in done.stdout + done.stderr
+
+
+def test_interrupted_while_it_loads(tmp_path: Path) -> None:
+    """Ctrl-C before the first command has begun ends it without a traceback."""
+    code = """
+import runpy, sys
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "sitt_core.surfaces.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+runpy.run_module("sitt_core", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_json_without_a_standard_output(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed standard output is no error of its own: the exit code still tells."""
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(typer.Exit):
+        cli.status_(corpus="nowhere", as_json_=True)
 
 
 def test_no_command_shows_a_key(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -705,3 +740,6 @@ def test_an_update_with_unreadable_documents_publishes_the_others_and_says_so(ru
     assert "failed: bad.md" in done.stdout
     assert "1 that could not be read; all others are published" in done.stderr
     assert run("search", "lake", "--corpus", "mixed").exit_code == 0
+    again = run("update", "--corpus", "mixed", "--yes", "--source", f"markdown:{folder}", "--json")
+    answer = json.loads(again.stdout)
+    assert (answer["plan"]["unchanged"], answer["built"], answer["error"]["kind"]) == (["good.md"], None, "SourceError")
