@@ -545,7 +545,7 @@ def test_a_file_where_the_data_folder_should_be(run: Run, data_dir: Path, comman
     data_dir.write_text("")
     result = run(*command)
     assert isinstance(result.exception, SystemExit | None)
-    assert result.exit_code == (0 if command == ("status",) else 1)
+    assert result.exit_code == 1
     assert "Traceback" not in result.output
 
 
