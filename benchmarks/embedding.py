@@ -1,9 +1,10 @@
-"""How fast and how faithful the MiniLM embedder is, against `SentenceTransformer.encode` as it comes.
+"""How fast and how faithful the embedders are that run here, against `SentenceTransformer.encode` as it comes.
 
-    python -m benchmarks.embedding [--texts 500] [--rounds 5] [--seed 0]
+    python -m benchmarks.embedding [--texts 500] [--rounds 5] [--seed 0] [--only minilm-int8 …]
 
-Both run in turn, round by round, so that a busy machine slows both; ratios are medians over the rounds. One more round
-counts processor time, which hardly depends on what else the machine does.
+All run in turn, round by round, so that a busy machine slows all; ratios are medians over the rounds. One more round
+counts processor time, which hardly depends on what else the machine does. Converted models are those of SITT_DATA_DIR,
+made when they are not there.
 """
 
 import argparse
@@ -22,7 +23,11 @@ from pydoc_data.topics import topics
 
 import numpy as np
 
+from sitt_core.build import Workshop
+from sitt_core.configuration import configure
 from sitt_core.embedding.minilm import PACKAGE, MiniLM, load_minilm
+from sitt_core.settings import load_settings
+from sitt_core.types import Embedder
 
 SHORTEST, LONGEST = 40, 256  # wordpieces, the two special ones counted
 QUESTIONS = (
@@ -32,11 +37,16 @@ QUESTIONS = (
     "Is there any physical evidence for the chupacabra?",
     "Name three creatures that later turned out to be real animals.",
 )
-COLD = (
+NAMES = ("minilm", "minilm-int8", "static-minilm")
+COLD_REFERENCE = (
     "from importlib import resources; from sentence_transformers import SentenceTransformer as S; "
-    f"S(str(resources.files('{PACKAGE}') / 'model')).encode('Is there a Bigfoot?')",
-    "from sitt_core.embedding.minilm import load_minilm; load_minilm().embed_queries(['Is there a Bigfoot?'])",
+    f"S(str(resources.files('{PACKAGE}') / 'model')).encode('Is there a Bigfoot?')"
 )
+COLD_LOADERS = {
+    "minilm": "from sitt_core.embedding.minilm import load_minilm; load_minilm()",
+    "minilm-int8": "from sitt_core.embedding.int8 import load_int8; load_int8(models_dir=Path({models!r}))",
+    "static-minilm": "from sitt_core.embedding.static import load_static; load_static(models_dir=Path({models!r}))",
+}
 
 
 def english_texts(embedder: MiniLM, *, count: int, seed: int) -> list[str]:
@@ -73,51 +83,79 @@ def processor() -> str:
     return f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores"
 
 
+def cold_program(name: str, models_dir: Path) -> str:
+    """What a new process runs to embed its first question."""
+    return f"from pathlib import Path; {COLD_LOADERS[name].format(models=str(models_dir))}.embed_queries(['Is there a Bigfoot?'])"
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--texts", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
     asked = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
 
-    cold = [[cold_start(program) for _ in range(3)] for program in COLD]
+    settings = load_settings()
+    workshop = Workshop(settings)
+    ours: dict[str, Embedder] = {name: workshop.embedder(configure({"embedder": name})) for name in asked.only}
+    programs = [COLD_REFERENCE, *(cold_program(name, settings.models_dir) for name in ours)]
+    cold = [[cold_start(program) for program in programs] for _ in range(3)]
     from sentence_transformers import SentenceTransformer
 
     reference = SentenceTransformer(str(resources.files(PACKAGE) / "model"), device="cpu")
-    embedder = load_minilm()
-    texts = english_texts(embedder, count=asked.texts, seed=asked.seed)
-    theirs, ours = reference.encode(texts), embedder.embed_passages(texts)
-    cosines = np.sum(theirs * ours, axis=1)
+    texts = english_texts(load_minilm(), count=asked.texts, seed=asked.seed)
+    theirs = reference.encode(texts)
+    vectors = {name: embedder.embed_passages(texts) for name, embedder in ours.items()}
+    passages_of = [lambda: reference.encode(texts), *(lambda e=each: e.embed_passages(texts) for each in ours.values())]
+    question_of = [reference.encode, *(lambda q, e=each: e.embed_queries([q]) for each in ours.values())]
     for question in QUESTIONS:
-        reference.encode(question)
-        embedder.embed_queries([question])
+        for ask in question_of:
+            ask(question)
 
     passages, questions = [], []
     for _ in range(asked.rounds):
-        passages.append((seconds(lambda: reference.encode(texts)), seconds(lambda: embedder.embed_passages(texts))))
-        for question in QUESTIONS * 10:
-            questions.append((seconds(lambda q=question: reference.encode(q)), seconds(lambda q=question: embedder.embed_queries([q]))))
+        passages.append([seconds(work) for work in passages_of])
+        questions += [[seconds(lambda q=question, a=ask: a(q)) for ask in question_of] for question in QUESTIONS * 10]
+    worked = [seconds(work, time.process_time) for work in passages_of]
 
-    clock = time.process_time
-    worked = (seconds(lambda: reference.encode(texts), clock), seconds(lambda: embedder.embed_passages(texts), clock))
-
-    print(f"{processor()}; precision {embedder.question_model.get_property('INFERENCE_PRECISION_HINT').to_string()}")
+    print(f"{processor()}; precision {load_minilm().question_model.get_property('INFERENCE_PRECISION_HINT').to_string()}")
     print(f"{len(texts)} texts of {SHORTEST}–{LONGEST} wordpieces, {asked.rounds} rounds in turn, seed {asked.seed}; medians")
-    print(f"{'':24}{'sentence-transformers':>22}{'minilm':>10}{'ratio':>8}")
-    table("texts per second", [(len(texts) / a, len(texts) / b) for a, b in passages])
-    table("processor ms per text", [(worked[0] * 1e3 / len(texts), worked[1] * 1e3 / len(texts))])
-    table("one question, ms", [(a * 1e3, b * 1e3) for a, b in questions])
-    table("cold start, s", list(zip(*cold, strict=True)))
-    print(f"cosine to the reference: mean {cosines.mean():.6f}, min {cosines.min():.6f}")
-    print("passages, ratio in each round:", " ".join(f"{a / b:.2f}" for a, b in passages))
+    print(f"{'':24}{'sentence-transformers':>22}" + "".join(f"{name:>16}{'ratio':>8}" for name in ours))
+    table("texts per second", [[len(texts) / each for each in row] for row in passages])
+    table("processor ms per text", [[each * 1e3 / len(texts) for each in worked]])
+    table("one question, ms", [[each * 1e3 for each in row] for row in questions])
+    table("cold start, s", cold)
+    for name, rows in vectors.items():
+        if rows.shape == theirs.shape:
+            cosines = np.sum(theirs * rows, axis=1)
+            print(f"{name}: cosine to the reference: mean {cosines.mean():.6f}, min {cosines.min():.6f}")
+        print(f"{name}: of the reference's ten nearest texts, {shared_neighbours(theirs, rows):.2f} are among its own ten")
+    for column, name in enumerate(ours, 1):
+        print(f"{name}: passages, ratio in each round:", " ".join(f"{row[0] / row[column]:.2f}" for row in passages))
 
 
-def table(label: str, pairs: list[tuple[float, float]]) -> None:
-    """One line: both medians, and the median of minilm's over the other's."""
-    theirs, ours, ratio = (statistics.median(column) for column in zip(*((a, b, b / a) for a, b in pairs), strict=True))
-    print(f"{label:24}{theirs:22.2f}{ours:10.2f}{ratio:8.2f}")
+def shared_neighbours(theirs: np.ndarray, ours: np.ndarray, n: int = 10) -> float:
+    """The share of each text's `n` nearest by their vectors that are among the `n` nearest by ours, on average."""
+    n = min(n, len(theirs) - 1)
+    nearest = []
+    for vectors in (theirs, ours):
+        similar = vectors @ vectors.T
+        np.fill_diagonal(similar, -np.inf)
+        nearest.append(np.argsort(-similar, axis=1)[:, :n])
+    return float(np.mean([len(set(a) & set(b)) / n for a, b in zip(*nearest, strict=True)]))
+
+
+def table(label: str, rows: list[list[float]]) -> None:
+    """One line: the median of every column, and behind each of ours the median of its ratio to the first."""
+    columns = list(zip(*rows, strict=True))
+    line = f"{label:24}{statistics.median(columns[0]):22.2f}"
+    for column in columns[1:]:
+        ratio = statistics.median(b / a for a, b in zip(columns[0], column, strict=True))
+        line += f"{statistics.median(column):16.2f}{ratio:8.3g}"
+    print(line)
 
 
 if __name__ == "__main__":

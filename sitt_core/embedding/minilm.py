@@ -26,25 +26,49 @@ POSITIONS = 256  # the reference's max_seq_length
 LIMIT = POSITIONS - 2  # [CLS] and [SEP] take the rest
 STEP = 16  # texts are padded to multiples of this: few shapes to prepare, and a vector never depends on its neighbours
 BATCH = 4
+PRECISION = "float32, computed at reference precision"
 
 
 def load_minilm(*, overlong: str = "windows") -> "MiniLM":
     """The embedder, ready for a question; raises `ModelError` when the packaged weights are missing or altered."""
+    treatment = check_loadable(overlong)
+    return assembled(bert_graph(packaged_weights()), overlong=treatment)
+
+
+def check_loadable(overlong: str) -> Overlong:
+    """The treatment of long texts, as one of the two there are; raises `InvalidInput`, and `ModelError` without the libraries."""
     if overlong not in get_args(Overlong):
         raise InvalidInput(expected="overlong windows or truncate", got=repr(overlong), remedy="Choose one of the two.")
     try:
-        import openvino
-        from tokenizers import Tokenizer
+        import openvino  # noqa: F401
+        import tokenizers  # noqa: F401
     except ImportError as error:
         raise ModelError(expected="openvino and tokenizers to be installed", got=str(error), remedy="Install them: make install") from error
+    return overlong  # type: ignore[return-value]
 
-    weights = read_tensors(_packaged("model.safetensors", WEIGHTS_SHA256))
+
+def assembled(graph: Any, *, overlong: Overlong, name: str = "minilm", precision: str = PRECISION) -> "MiniLM":
+    """The embedder that runs this graph (token ids to vectors), compiled for questions."""
+    import openvino
+
+    core = openvino.Core()
+    question_model = core.compile_model(graph, "CPU", {"NUM_STREAMS": 1})
+    return MiniLM(core, graph, question_model, packaged_tokenizer(), overlong, name, precision)
+
+
+def packaged_weights() -> dict[str, Matrix]:
+    """The float32 weights by name; raises `ModelError` when they are missing or altered."""
+    return read_tensors(_packaged("model.safetensors", WEIGHTS_SHA256))
+
+
+def packaged_tokenizer() -> Any:
+    """The `tokenizers.Tokenizer`, which neither cuts nor pads; raises `ModelError` when it is missing or altered."""
+    from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_buffer(_packaged("tokenizer.json", TOKENIZER_SHA256)[:])
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    core = openvino.Core()
-    graph = bert_graph(weights)
-    return MiniLM(core, graph, core.compile_model(graph, "CPU", {"NUM_STREAMS": 1}), tokenizer, overlong)  # type: ignore[arg-type]
+    return tokenizer
 
 
 @dataclass(eq=False, repr=False)
@@ -60,6 +84,7 @@ class MiniLM:
     tokenizer: Any
     overlong: Overlong
     name: str = "minilm"
+    precision: str = PRECISION
     dimension: int = DIMENSION
     limit: int = LIMIT
 
@@ -68,7 +93,7 @@ class MiniLM:
         """Everything that decides a vector. Precision is the processor's own: bfloat16 where it has it, else float32."""
         return (
             f"minilm v{VERSION}; all-MiniLM-L6-v2; weights {WEIGHTS_SHA256}; tokenizer {TOKENIZER_SHA256}; dimension {DIMENSION}; "
-            f"float32, computed at reference precision; mean pooling; L2 normalised; limit {LIMIT}; overlong {self.overlong}"
+            f"{self.precision}; mean pooling; L2 normalised; limit {LIMIT}; overlong {self.overlong}"
         )
 
     @cached_property

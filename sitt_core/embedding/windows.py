@@ -11,6 +11,8 @@ from sitt_core.types import Matrix, Progress
 
 Overlong = Literal["windows", "truncate"]
 NORM_TOLERANCE = 1e-3
+UNLIMITED = 1_000_000_000
+"""The `limit` of an embedder that reads a text of any length at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import os
 import warnings
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,3 +29,9 @@ def reference() -> "SentenceTransformer":
         from sentence_transformers import SentenceTransformer
 
         return SentenceTransformer(str(resources.files(PACKAGE) / "model"), device="cpu")
+
+
+@pytest.fixture(scope="session")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this run's converted models are made, each at most once."""
+    return tmp_path_factory.mktemp("models")
