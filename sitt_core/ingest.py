@@ -1,28 +1,49 @@
 """Source → plan → confirmed → published: how a corpus and its indexes come to be."""
 
+import contextlib
+import difflib
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from sitt_core.chunking.chunks import count_oversized
+from sitt_core.chunking.semantic import EmbedSentences, all_alike, sentence_texts
 from sitt_core.configuration import Configuration
-from sitt_core.errors import Busy, NotFound, SourceError
-from sitt_core.retrieval.keyword import build_postings
+from sitt_core.errors import Busy, Cancelled, FingerprintError, IndexMissing, InvalidInput, NotFound, SourceError, StoreError, shown
+from sitt_core.retrieval.keyword import build_postings, extend_postings
 from sitt_core.retrieval.words import WORDS_VERSION
-from sitt_core.store.layout import CORPUS_FILE, current_generation, index_file, new_file, new_generation, new_index_file, write_lock
-from sitt_core.store.reading import Corpus
+from sitt_core.store.layout import (
+    CORPUS_FILE,
+    UPDATE_LOCK,
+    current_generation,
+    index_file,
+    new_file,
+    new_generation,
+    new_index_file,
+    write_lock,
+)
+from sitt_core.store.reading import Corpus, stored_configuration
 from sitt_core.store.vectors import VectorCache, text_key
-from sitt_core.store.writing import require_unit_vectors, write_corpus, write_index
-from sitt_core.text import TOKENIZER
-from sitt_core.types import Chunk, Document, Embedder, Failure, Listing, Report
+from sitt_core.store.writing import add_graph, require_unit_vectors, write_corpus, write_index
+from sitt_core.text import TOKENIZER, sha256_text
+from sitt_core.types import Chunk, Document, Embedder, Failure, Listing, Matrix, Postings, Report
 
 EMBED_BATCH = 64
 """Texts per step of a build: progress, cancel and the vector cache move on by as many."""
+GRAPH_CHUNKS = 5_000
+"""An index of so many chunks gets an HNSW graph without being asked."""
 SAMPLE = 16
 """Texts embedded to estimate how long the rest will take."""
+MOST_FREE_REMOVALS = 20
+RESTORED = "restored"
+OUTDATED = "outdated"
+"""What a corpus file's meta calls the documents restored by hand, and the configurations whose index an update left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +52,11 @@ class Recipe:
 
     configuration: Configuration
     embedder: Embedder
-    chunk: Callable[[Document], list[Chunk]]
+    chunk: Callable[..., list[Chunk]]
     chunker_version: str
     language: str
+    sentence_embedder: Embedder | None = None
+    """Whose vectors of sentences `chunk` takes as `embed=`; None where the strategy needs none."""
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -42,6 +65,7 @@ class Recipe:
             **text_fingerprint(self.chunker_version, self.language),
             "embedder": self.embedder.fingerprint,
             "dimension": str(self.embedder.dimension),
+            **({"sentences": self.sentence_embedder.fingerprint} if self.sentence_embedder else {}),
         }
 
 
@@ -52,7 +76,11 @@ def text_fingerprint(chunker_version: str, language: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an update would do, by document id; nothing has been written."""
+    """What an update would do, by document id; nothing has been written.
+
+    `kept` were restored by hand and are not in the source: they stay. `free_removals` is how many removals need no
+    permission. `digest` names the plan: the same source and the same corpus give it again.
+    """
 
     origin: str
     added: tuple[str, ...]
@@ -60,6 +88,9 @@ class Plan:
     removed: tuple[str, ...]
     unchanged: tuple[str, ...]
     failed: tuple[Failure, ...]
+    kept: tuple[str, ...] = ()
+    free_removals: int = 0
+    digest: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -69,28 +100,37 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What building an index takes: its chunks, how many of their vectors are cached, about how long the others need."""
+    """What building an index takes: its chunks, how many of their vectors are cached, about how long the others need.
+
+    While `sentences` have to be embedded before semantic chunking can cut, `chunks` is the least there will be.
+    """
 
     chunks: int
     cached: int
     seconds: float
+    sentences: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a finished build reports."""
+    """What a finished build reports: `windowed` texts were longer than the embedder reads at once, `oversized` chunks are
+    single graphemes over the chunk size, `carried` are the other indexes that an update took along.
+    """
 
     index_key: str
     chunks: int
     embedded: int
     windowed: int
     seconds: float
+    carried: tuple["Built", ...] = ()
+    oversized: int = 0
 
 
 def plan_update(corpus: Corpus | None, listing: Listing) -> Plan:
     """Compares a listing with what is stored, by SHA-256; a failed document stays as it was.
 
-    Raises SourceError when a document's id belongs to another source of the corpus.
+    A listing that is not whole, or that names no document, removes nothing. Raises SourceError when a document's id
+    belongs to another source of the corpus.
     """
     stored = {document.id: document for document in corpus.documents} if corpus else {}
     foreign = [document.id for document in listing.documents if document.id in stored and stored[document.id].origin != listing.origin]
@@ -102,40 +142,245 @@ def plan_update(corpus: Corpus | None, listing: Listing) -> Plan:
         )
     own = {id_: document.sha256 for id_, document in stored.items() if document.origin == listing.origin}
     found = {document.id: document.sha256 for document in listing.documents}
-    kept = found.keys() | {failure.id for failure in listing.failures}
+    gone = own.keys() - found.keys() - {failure.id for failure in listing.failures} if listing.complete and found else set()
+    kept = gone & set(restored_ids(corpus))
     return Plan(
         origin=listing.origin,
         added=tuple(sorted(found.keys() - own.keys())),
         changed=tuple(sorted(id_ for id_ in found.keys() & own.keys() if found[id_] != own[id_])),
-        removed=tuple(sorted(own.keys() - kept)) if listing.complete else (),
+        removed=tuple(sorted(gone - kept)),
         unchanged=tuple(sorted(id_ for id_ in found.keys() & own.keys() if found[id_] == own[id_])),
         failed=listing.failures,
+        kept=tuple(sorted(kept)),
+        free_removals=free_removals(len(own)),
+        digest=_digest(corpus, listing.origin, found, gone - kept),
     )
 
 
-def apply_update(
-    corpus_dir: Path, corpus: Corpus | None, listing: Listing, plan: Plan, *, recipe: Recipe, sources: Mapping[str, str], report: Report
-) -> Built:
-    """Publishes a new generation with the plan's documents and the recipe's index; until it ends, nothing served changes.
+def _digest(corpus: Corpus | None, origin: str, found: Mapping[str, str], removed: Collection[str]) -> str:
+    """12 hex digits over everything that an update would publish."""
+    facts = [corpus.generation if corpus else "", origin, found, sorted(removed)]
+    return sha256_text(json.dumps(facts, sort_keys=True))[:12]
 
-    Documents of other sources are carried over; removed ones are retired, not deleted. Raises Busy, StoreError,
-    ModelError, Cancelled.
+
+def free_removals(documents: int) -> int:
+    """How many of a source's documents an update may retire without being told: a tenth, at least 1 and at most 20."""
+    return max(1, min(MOST_FREE_REMOVALS, documents // 10))
+
+
+def require_removals_allowed(plan: Plan, allowed: int) -> None:
+    """Raises InvalidInput when a plan removes more than `free_removals` and more than `allowed`."""
+    count = len(plan.removed)
+    if count > max(plan.free_removals, allowed):
+        raise InvalidInput(
+            expected=f"at most {max(plan.free_removals, allowed):,} documents of {plan.origin} to be removed without permission",
+            got=f"{count:,} that the source no longer has",
+            remedy=f"Check that the source is whole. If all of them are to go: --allow-removals {count}",
+        )
+
+
+def restored_ids(corpus: Corpus | None) -> tuple[str, ...]:
+    """The documents that somebody restored and whose source has not named them since: no update retires them."""
+    return tuple(json.loads(corpus.meta.get(RESTORED, "[]"))) if corpus else ()
+
+
+def diff(corpus: Corpus | None, listing: Listing, document_id: str) -> list[str]:
+    """What an update would change in a document, as the lines of a unified diff: its attributes, then its text.
+
+    A document that is new has only added lines, one that is gone only removed ones; one that is unchanged has none.
+    Raises NotFound.
     """
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    with write_lock(corpus_dir, "update"):
+    new = next((document for document in listing.documents if document.id == document_id), None)
+    old = None
+    if corpus is not None and (new is None or any(document.id == document_id for document in corpus.documents)):
+        old = corpus.document(document_id)
+    if old is None and new is None:
+        raise NotFound(
+            expected="a document of the corpus or of the source", got=shown(document_id), remedy="Choose one that the plan names."
+        )
+    before, after = (_lines(document) if document else [] for document in (old, new))
+    return list(difflib.unified_diff(before, after, "stored", listing.origin, lineterm=""))
+
+
+def _lines(document: Document) -> list[str]:
+    """Everything that a document's hash covers, as lines."""
+    facts = {
+        "title": document.title,
+        "source": f"{document.source.title}, {document.source.url}, {document.source.license}",
+        "category": document.category,
+        "region": document.region,
+        "countries": ", ".join(document.countries),
+        "aliases": ", ".join(document.aliases),
+        "see also": document.see_also,
+    }
+    return [*(f"{name}: {value}" for name, value in facts.items() if value), "", *document.text.split("\n")]
+
+
+def apply_update(
+    corpus_dir: Path,
+    corpus: Corpus | None,
+    listing: Listing,
+    plan: Plan,
+    *,
+    recipe: Recipe,
+    sources: Mapping[str, str],
+    report: Report,
+    carry: Sequence[Recipe] = (),
+    allow_removals: int = 0,
+) -> Built:
+    """Publishes a new generation with the plan's documents, the recipe's index and those of `carry`.
+
+    Until it ends, nothing served changes. Documents of other sources are carried over; removed ones are retired, not
+    deleted. Raises InvalidInput (too many removals), Busy, StoreError, ModelError, Cancelled.
+    """
+    require_removals_allowed(plan, allow_removals)
+    now = _now()
+    with write_lock(corpus_dir, UPDATE_LOCK):
         _require_current(corpus_dir, corpus)
-        before = {document.id: document for document in corpus.all_documents()} if corpus else {}
+        active = {document.id: document for document in corpus.all_documents()} if corpus else {}
         retired = {document.id: (document, when) for document, when in corpus.retired_documents()} if corpus else {}
         fresh = set(plan.added) | set(plan.changed)
-        after = {**before, **{document.id: replace(document, fetched_at=now) for document in listing.documents if document.id in fresh}}
+        active |= {document.id: replace(document, fetched_at=now) for document in listing.documents if document.id in fresh}
         for document_id in plan.removed:
-            retired[document_id] = (after.pop(document_id), now)
-        documents = sorted(after.values(), key=lambda document: document.id)
-        gone = [retired[document_id] for document_id in sorted(retired.keys() - after.keys())]
-        meta = {"language": recipe.language, "published_at": now, **{f"source:{origin}": place for origin, place in sources.items()}}
-        with new_generation(corpus_dir) as folder:
-            write_corpus(folder / CORPUS_FILE, documents, retired=gone, meta=meta)
-            return _write_index(new_index_file(folder, recipe.configuration.index_key), documents, corpus_dir, recipe, report)
+            retired[document_id] = (active.pop(document_id), now)
+        named = {document.id for document in listing.documents}
+        meta = {
+            "language": recipe.language,
+            RESTORED: json.dumps(sorted(set(restored_ids(corpus)) - named)),
+            **{f"source:{origin}": place for origin, place in sources.items()},
+        }
+        return _publish(corpus_dir, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report)
+
+
+def restore_documents(
+    corpus: Corpus, document_ids: Sequence[str], *, recipe: Recipe, report: Report, carry: Sequence[Recipe] = ()
+) -> Built:
+    """Publishes a new generation in which retired documents are active again, as they were when they were retired.
+
+    No later update retires them as long as their source does not name them. Raises NotFound, Busy, StoreError,
+    ModelError, Cancelled.
+    """
+    with write_lock(corpus.folder.parent, UPDATE_LOCK):
+        _require_current(corpus.folder.parent, corpus)
+        active = {document.id: document for document in corpus.all_documents()}
+        retired = {document.id: (document, when) for document, when in corpus.retired_documents()}
+        _require_known(document_ids, retired.keys(), f"retired documents of {corpus.name} (documents --retired lists them)")
+        for document_id in document_ids:
+            active[document_id] = retired[document_id][0]
+        meta = {**corpus.meta, RESTORED: json.dumps(sorted({*restored_ids(corpus), *document_ids}))}
+        return _publish(corpus.folder.parent, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report)
+
+
+def retire_documents(corpus: Corpus, document_ids: Sequence[str], *, recipe: Recipe, report: Report, carry: Sequence[Recipe] = ()) -> Built:
+    """Publishes a new generation without those documents: the way back for what was restored.
+
+    A source that still names one brings it back with its next update, which its plan says. Raises NotFound, InvalidInput
+    (nothing would be left), Busy, StoreError, ModelError, Cancelled.
+    """
+    now = _now()
+    with write_lock(corpus.folder.parent, UPDATE_LOCK):
+        _require_current(corpus.folder.parent, corpus)
+        active = {document.id: document for document in corpus.all_documents()}
+        retired = {document.id: (document, when) for document, when in corpus.retired_documents()}
+        _require_known(document_ids, active.keys(), f"documents of {corpus.name}")
+        for document_id in dict.fromkeys(document_ids):
+            retired[document_id] = (active.pop(document_id), now)
+        if not active:
+            raise InvalidInput(
+                expected="at least one document to stay", got="all of them", remedy=f"To be rid of the corpus: delete {corpus.name}"
+            )
+        meta = {**corpus.meta, RESTORED: json.dumps(sorted(set(restored_ids(corpus)) - set(document_ids)))}
+        return _publish(corpus.folder.parent, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report)
+
+
+def _require_known(document_ids: Sequence[str], known: Collection[str], what: str) -> None:
+    unknown = [document_id for document_id in document_ids if document_id not in known]
+    if unknown:
+        raise NotFound(
+            expected=what, got=", ".join(map(shown, unknown[:5])), remedy="Check the names; they are the files' paths in their folder."
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _publish(
+    corpus_dir: Path,
+    corpus: Corpus | None,
+    active: Mapping[str, Document],
+    retired: Mapping[str, tuple[Document, str]],
+    *,
+    recipes: Sequence[Recipe],
+    meta: Mapping[str, str],
+    report: Report,
+) -> Built:
+    """A new generation of those documents (a retired one that is active counts as active) with an index per recipe, the first one's first.
+
+    The caller holds the corpus's write lock.
+    """
+    recipes = list({recipe.configuration.index_key: recipe for recipe in reversed(recipes)}.values())[::-1]
+    documents = [active[document_id] for document_id in sorted(active)]
+    gone = [retired[document_id] for document_id in sorted(retired.keys() - active.keys())]
+    outdated = {configuration.index_key: configuration for configuration in index_configurations(corpus)}
+    for recipe in recipes:
+        outdated.pop(recipe.configuration.index_key, None)
+    facts = {"published_at": _now(), OUTDATED: json.dumps([configuration.to_dict() for configuration in outdated.values()])}
+    with new_generation(corpus_dir) as folder:
+        write_corpus(folder / CORPUS_FILE, documents, retired=gone, meta={**meta, **facts})
+        built = [
+            _write_index(
+                new_index_file(folder, recipe.configuration.index_key),
+                documents,
+                corpus_dir,
+                recipe,
+                _labelled(report, recipe, recipes),
+                graph=wants_graph(recipe.configuration, corpus),
+                carried=carried_over(corpus, documents, recipe),
+            )
+            for recipe in recipes
+        ]
+        report("publish", 0, 1)
+    with contextlib.suppress(Cancelled):  # too late: it is published
+        report("publish", 1, 1)
+    return replace(built[0], carried=tuple(built[1:]))
+
+
+def _labelled(report: Report, recipe: Recipe, recipes: Sequence[Recipe]) -> Report:
+    """The report with the index's name in the stage's where there are several."""
+    if len(recipes) == 1:
+        return report
+    name = f"{recipe.configuration.slug} ({recipe.configuration.index_key})"
+    return lambda stage, done, total: report(f"{stage}, {name}", done, total)
+
+
+def index_configurations(corpus: Corpus | None) -> list[Configuration]:
+    """What an update can carry: the configurations of the indexes that the corpus has, then of those that need building."""
+    if corpus is None:
+        return []
+    infos = [info.configuration for info in corpus.indexes()]
+    return [configuration for configuration in (*infos, *needs_building(corpus)) if configuration is not None]
+
+
+def needs_building(corpus: Corpus) -> list[Configuration]:
+    """The configurations that had an index before the last updates and have none now."""
+    stored = [stored_configuration(values) for values in json.loads(corpus.meta.get(OUTDATED, "[]"))]
+    return [configuration for configuration in stored if configuration is not None and not corpus.has_index(configuration.index_key)]
+
+
+def chosen_to_carry(corpus: Corpus | None, keys: Sequence[str]) -> list[Configuration]:
+    """The configurations of those index keys (`all` for every one), which the corpus has or had; raises NotFound."""
+    known = {configuration.index_key: configuration for configuration in index_configurations(corpus)}
+    if "all" in keys:
+        return list(known.values())
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        raise NotFound(
+            expected=f"indexes of the corpus: {', '.join(f'{key} ({each.slug})' for key, each in known.items()) or 'it has none'}",
+            got=", ".join(map(shown, unknown)),
+            remedy="Choose from those, or all; an index that was never built: python -m sitt_core index --set …",
+        )
+    return [known[key] for key in dict.fromkeys(keys)]
 
 
 def _require_current(corpus_dir: Path, corpus: Corpus | None) -> None:
@@ -156,45 +401,138 @@ def _require_current(corpus_dir: Path, corpus: Corpus | None) -> None:
 def build_index(corpus: Corpus, *, recipe: Recipe, report: Report) -> Built:
     """Adds the recipe's index to the corpus's generation, or replaces it; raises Busy, StoreError, ModelError, Cancelled."""
     key = recipe.configuration.index_key
+    _require_there(corpus)
     with write_lock(corpus.folder, key):
         old, path = index_file(corpus.folder, key), new_index_file(corpus.folder, key)
         with new_file(path) as building:
-            built = _write_index(building, corpus.all_documents(), corpus.folder.parent, recipe, report)
+            graph = wants_graph(recipe.configuration, corpus)
+            built = _write_index(building, corpus.all_documents(), corpus.folder.parent, recipe, report, graph=graph)
+            _require_there(corpus)
         if old is not None:
             old.unlink(missing_ok=True)
         return built
 
 
-def _write_index(path: Path, documents: Sequence[Document], corpus_dir: Path, recipe: Recipe, report: Report) -> Built:
+def _require_there(corpus: Corpus) -> None:
+    """Raises Busy when the generation has been removed since it was opened: what is built in it would be lost."""
+    if not (corpus.folder / CORPUS_FILE).is_file():
+        raise Busy(
+            expected=f"generation {corpus.generation} of {corpus.name} to be there",
+            got="a newer one, or none",
+            remedy="The corpus was updated, renamed or removed meanwhile. Run this again.",
+        )
+
+
+def wants_graph(configuration: Configuration, corpus: Corpus | None) -> bool:
+    """Whether an index gets an HNSW graph however small it is: asked for, or there before (and then somebody searches it)."""
+    return configuration.dense == "hnsw" or (corpus is not None and corpus.has_graph(configuration.index_key))
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What the index of the generation before knows of documents that have not changed: nothing of it is worked out again."""
+
+    chunks: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
+    """By document id."""
+    position: Mapping[str, int] = field(default_factory=dict)
+    postings: Postings | None = None
+    windowed: int = 0
+
+    def places(self, chunks: Sequence[Chunk]) -> list[int]:
+        """Where each chunk stands in the index before; -1 for those of other documents."""
+        return [self.position[chunk.id] if chunk.document_id in self.chunks else -1 for chunk in chunks]
+
+
+def carried_over(corpus: Corpus | None, documents: Sequence[Document], recipe: Recipe) -> Carried:
+    """What can be taken from the corpus's index of the same key and fingerprint; nothing when there is none that can be read."""
+    if corpus is None or not corpus.has_index(recipe.configuration.index_key):
+        return Carried()
+    try:
+        index = corpus.index(recipe.configuration.index_key, fingerprint=recipe.fingerprint)
+        chunks = corpus.all_chunks(index)
+    except (FingerprintError, IndexMissing, StoreError):
+        return Carried()
+    now = {document.id: document.sha256 for document in documents}
+    kept: dict[str, list[Chunk]] = {document.id: [] for document in corpus.documents if now.get(document.id) == document.sha256}
+    gone = [chunk.embedded for chunk in chunks if chunk.document_id not in kept]
+    for chunk in chunks:
+        if chunk.document_id in kept:
+            kept[chunk.document_id].append(chunk)
+    return Carried(kept, index.position, index.postings, int(index.meta["windowed"]) - _count_windowed(gone, recipe.embedder))
+
+
+def _count_windowed(texts: Sequence[str], embedder: Embedder) -> int:
+    """How many texts are above the embedder's limit."""
+    return sum(length > embedder.limit for length in embedder.count_tokens(texts)) if texts else 0
+
+
+def _write_index(
+    path: Path,
+    documents: Sequence[Document],
+    corpus_dir: Path,
+    recipe: Recipe,
+    report: Report,
+    *,
+    graph: bool,
+    carried: Carried = Carried(),
+) -> Built:
+    """Everything from documents to a finished index file; with `graph` it holds one even below `GRAPH_CHUNKS`."""
     started = time.monotonic()
-    chunks = _chunk_all(documents, recipe, report)
-    texts = [chunk.embedded for chunk in chunks]
+    chunks = _chunk_all(documents, recipe, corpus_dir, report, carried)
+    texts, places = [chunk.embedded for chunk in chunks], carried.places(chunks)
     cache = _cache(corpus_dir, recipe.embedder)
     embedded = _embed_missing(texts, cache, recipe.embedder, report)
     vectors = cache.get([text_key(text) for text in texts]) if texts else np.zeros((0, recipe.embedder.dimension), np.float32)
-    windowed = sum(length > recipe.embedder.limit for length in recipe.embedder.count_tokens(texts))
+    new = [text for text, place in zip(texts, places, strict=True) if place < 0]
+    windowed = carried.windowed + _count_windowed(new, recipe.embedder)
     report("index words", 0, len(chunks))
-    postings = build_postings(texts, recipe.language)
+    if carried.postings is None:
+        postings = build_postings(texts, recipe.language)
+    else:
+        postings = extend_postings(carried.postings, places, texts, recipe.language)
     report("index words", len(chunks), len(chunks))
     meta = {
         **recipe.fingerprint,
-        "configuration": str(recipe.configuration.to_dict()),
+        "configuration": json.dumps(recipe.configuration.to_dict()),
         "windowed": str(windowed),
         "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     report("write", 0, 1)
     write_index(path, chunks, vectors, postings, meta=meta)
     report("write", 1, 1)
-    return Built(recipe.configuration.index_key, len(chunks), embedded, windowed, time.monotonic() - started)
+    if graph or len(chunks) >= GRAPH_CHUNKS:
+        report("graph", 0, 1)
+        asked = recipe.configuration
+        add_graph(path, vectors, m=asked.hnsw_m, ef_construction=asked.hnsw_ef_construction, ef_search=asked.hnsw_ef_search)
+        report("graph", 1, 1)
+    seconds = time.monotonic() - started
+    oversized = count_oversized(chunks, recipe.configuration)
+    return Built(recipe.configuration.index_key, len(chunks), embedded, windowed, seconds, oversized=oversized)
 
 
-def _chunk_all(documents: Sequence[Document], recipe: Recipe, report: Report) -> list[Chunk]:
+def _chunk_all(documents: Sequence[Document], recipe: Recipe, corpus_dir: Path, report: Report, carried: Carried) -> list[Chunk]:
+    cut = recipe.chunk
+    if recipe.sentence_embedder is not None:
+        new = [document for document in documents if document.id not in carried.chunks]
+        cut = partial(cut, embed=_embed_sentences(new, corpus_dir, recipe.sentence_embedder, report))
     chunks: list[Chunk] = []
     for done, document in enumerate(documents):
         report("chunk", done, len(documents))
-        chunks += recipe.chunk(document)
+        chunks += carried.chunks[document.id] if document.id in carried.chunks else cut(document)
     report("chunk", len(documents), len(documents))
     return chunks
+
+
+def _embed_sentences(documents: Sequence[Document], corpus_dir: Path, embedder: Embedder, report: Report) -> EmbedSentences:
+    """The documents' sentences as vectors, each distinct one embedded once into the cache where the chunks' vectors are."""
+    cache = _cache(corpus_dir, embedder)
+    texts = [text for document in documents for text in sentence_texts(document)]
+    _embed_missing(texts, cache, embedder, lambda _, done, total: report("embed sentences", done, total))
+    return partial(_cached, cache)
+
+
+def _cached(cache: VectorCache, texts: Sequence[str]) -> Matrix:
+    return cache.get([text_key(text) for text in texts])
 
 
 def _cache(corpus_dir: Path, embedder: Embedder) -> VectorCache:
@@ -223,15 +561,43 @@ def _embed_missing(texts: Sequence[str], cache: VectorCache, embedder: Embedder,
 
 
 def estimate_build(corpus: Corpus, *, recipe: Recipe) -> Estimate:
-    """Chunks the corpus, looks its texts up in the vector cache, and times a sample of the others."""
+    """Chunks the corpus, looks its texts up in the vector cache, and times a sample of the others.
+
+    Sentences that semantic chunking needs are looked up and sampled as well, not embedded: while any is missing, the
+    chunks are counted as if the subject never changed within a section.
+    """
+    return _estimate(corpus.all_documents(), corpus.folder.parent, recipe)
+
+
+def estimate_update(corpus: Corpus, listing: Listing, plan: Plan, *, recipe: Recipe) -> Estimate:
+    """What the recipe's index of the corpus will take once the plan has been carried out, as `estimate_build` counts it."""
+    fresh, gone = {*plan.added, *plan.changed}, {*plan.changed, *plan.removed}
+    documents = [document for document in corpus.all_documents() if document.id not in gone]
+    documents += [document for document in listing.documents if document.id in fresh]
+    return _estimate(documents, corpus.folder.parent, recipe)
+
+
+def _estimate(documents: Sequence[Document], corpus_dir: Path, recipe: Recipe) -> Estimate:
     started = time.monotonic()
-    texts = [chunk.embedded for document in corpus.all_documents() for chunk in recipe.chunk(document)]
+    cut, sentences, seconds = recipe.chunk, 0, 0.0
+    if recipe.sentence_embedder is not None:
+        cache = _cache(corpus_dir, recipe.sentence_embedder)
+        wanted = _missing([text for document in documents for text in sentence_texts(document)], cache)
+        sentences, seconds = len(wanted), _seconds_to_embed(wanted, recipe.sentence_embedder)
+        cut = partial(cut, embed=all_alike if wanted else partial(_cached, cache))
+    texts = [chunk.embedded for document in documents for chunk in cut(document)]
     chunking = time.monotonic() - started
-    missing = _missing(texts, _cache(corpus.folder.parent, recipe.embedder))
+    missing = _missing(texts, _cache(corpus_dir, recipe.embedder))
     uncached = set(missing)
-    sample = missing[:: max(1, len(missing) // SAMPLE)][:SAMPLE]
+    seconds += 2 * chunking + _seconds_to_embed(missing, recipe.embedder)
+    return Estimate(len(texts), sum(text not in uncached for text in texts), seconds, sentences)
+
+
+def _seconds_to_embed(texts: Sequence[str], embedder: Embedder) -> float:
+    """About how long those texts take: a sample of them is embedded."""
+    sample = texts[:: max(1, len(texts) // SAMPLE)][:SAMPLE]
+    if not sample:
+        return 0.0
     started = time.monotonic()
-    if sample:
-        recipe.embedder.embed_passages(sample)
-    per_text = (time.monotonic() - started) / max(1, len(sample))
-    return Estimate(len(texts), sum(text not in uncached for text in texts), 2 * chunking + per_text * len(missing))
+    embedder.embed_passages(sample)
+    return (time.monotonic() - started) / len(sample) * len(texts)

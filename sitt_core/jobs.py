@@ -1,6 +1,7 @@
 """Long work as a process of its own: a folder with its progress, cancellable, found again by any page."""
 
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -11,25 +12,29 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from sitt_core.errors import Cancelled, NotFound, SittError, shown
+from sitt_core.errors import Busy, Cancelled, NotFound, SittError, shown
 from sitt_core.types import Report
 
 KEPT_JOBS = 50
 STARTING_SECONDS = 30.0
 """How long a job may take from its start until it holds its lock."""
+LOCK_SECONDS = 10.0
+"""How long a job waits for its lock, which others only look at."""
 
 State = Literal["running", "done", "failed", "cancelled", "died"]
 
 
-_DAMAGE = (OSError, ValueError, TypeError, KeyError)
+_DAMAGE = (OSError, ValueError, TypeError, KeyError, OverflowError)
 """What reading a file of a job's folder may raise when a crash or a hand has spoilt it."""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """What this process started; asking one of them how it is reaps it once it has ended."""
+_working_on: list[Path] = []
+"""The folder of the job that this process is, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +51,6 @@ class Job:
     total: int = 0
     seconds_left: float | None = None
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What job.json holds from the start; `started` in seconds since 1970."""
-
-    title: str
-    key: str
-    pid: int
-    started: float
 
 
 def start(jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, environment: dict[str, str] | None = None) -> Job:
@@ -91,42 +86,60 @@ def _write_whole(path: Path, value: dict[str, object]) -> None:
 
 def read(folder: Path) -> Job:
     """What a job's folder says now; raises NotFound."""
+    facts = _read_object(folder / "job.json")
     try:
-        facts = _facts(folder)
-    except _DAMAGE as error:
-        raise NotFound(expected="a job's folder", got=shown(folder.name), remedy="python -m sitt_core status lists the jobs.") from error
-    state, message = _state(folder, facts)
+        title, key, pid, started = str(facts["title"]), str(facts["key"]), int(facts["pid"]), float(facts["started"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise NotFound(
+            expected="a job's folder", got=shown(folder.name), remedy="python -m sitt_core jobs lists those that there are."
+        ) from error
+    state, message = _state(folder, pid, started)
     lines = _progress(folder)
     stage, done, total = lines[-1][1:] if lines else ("", 0, 0)
     left = seconds_left([(at, done) for at, name, done, _ in lines if name == stage], total)
-    return Job(folder.name, facts.title, facts.key, state, facts.started, stage, done, total, left, message)
+    return Job(folder.name, title, key, state, started, stage, done, total, left, message)
 
 
-def _facts(folder: Path) -> _Facts:
-    told = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    return _Facts(str(told["title"]), str(told["key"]), int(told["pid"]), float(told["started"]))
+def in_words(job: Job) -> str:
+    """A job on one line: its title and how far it is."""
+    return f"{job.title}: {job.stage} {job.done:,} of {job.total:,}" if job.stage else f"{job.title}: starting"
 
 
-def _state(folder: Path, facts: _Facts) -> tuple[State, str]:
-    locked = _locked(folder)  # before the result is looked for: a job that ends in between has left it behind
-    with contextlib.suppress(*_DAMAGE):
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        return result["state"], str(result["message"])
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; an empty one when there is none, or something else."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _state(folder: Path, pid: int, started: float) -> tuple[State, str]:
+    locked = is_locked(folder / "running.lock")  # before the result is looked for: a job that ends in between has left it behind
+    result = _read_object(folder / "result.json")
+    if result.get("state") in get_args(State):
+        return result["state"], str(result.get("message", ""))
     if locked:
         return "running", ""
-    starting = time.time() - facts.started < STARTING_SECONDS and _alive(facts.pid)
+    starting = time.time() - started < STARTING_SECONDS and _alive(pid)
     return ("running", "") if starting else ("died", "The process ended without a word; output.log in its folder holds its last output.")
 
 
-def _locked(folder: Path) -> bool:
-    lock = FileLock(folder / "running.lock", timeout=0)
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock of that file.
+
+    Asked with a shared lock, so that those who ask at the same time do not take each other for the holder.
+    """
     try:
-        lock.acquire()
-    except Timeout:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False  # nobody has taken it yet
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
         return True
-    except OSError:  # where this process may not write, nothing tells
-        return False
-    lock.release()
+    finally:
+        os.close(file)
     return False
 
 
@@ -136,7 +149,7 @@ def _alive(pid: int) -> bool:
         return _children[pid].poll() is None
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
@@ -144,7 +157,7 @@ def _alive(pid: int) -> bool:
 
 
 def _progress(folder: Path) -> list[tuple[float, str, int, int]]:
-    """The complete lines of progress.jsonl; the last may be half written."""
+    """The complete lines of progress.jsonl; the last may be half written, and a line of another shape is passed over."""
     lines = []
     with contextlib.suppress(OSError):
         for line in (folder / "progress.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -180,19 +193,23 @@ def find_running(jobs_dir: Path, key: str) -> Job | None:
 
 
 def cancel(jobs_dir: Path, job_id: str) -> None:
-    """Asks a job to stop at its next step; what it has finished is kept."""
+    """Asks a job to stop at its next step; what it has finished is kept. Raises NotFound."""
     folder = jobs_dir / job_id
     if not (folder / "job.json").is_file():
-        raise NotFound(expected="a job's id", got=shown(job_id), remedy="python -m sitt_core status lists the jobs.")
+        raise NotFound(expected="a job's id", got=shown(job_id), remedy="python -m sitt_core jobs lists those that there are.")
     (folder / "cancel").touch()
+
+
+def current() -> Path | None:
+    """The folder of the job that this process works on, or None."""
+    return _working_on[-1] if _working_on else None
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Report]:
     """Inside a job's process: holds its lock, yields the function to report to, and leaves the result behind."""
     os.nice(10)  # the page that started it stays quick
-    lock = FileLock(folder / "running.lock", timeout=10)
-    with lock, (folder / "progress.jsonl").open("a", encoding="utf-8", buffering=1) as progress:
+    with _own(folder), (folder / "progress.jsonl").open("a", encoding="utf-8", buffering=1) as progress:
 
         def report(stage: str, done: int, total: int) -> None:
             progress.write(json.dumps([round(time.time(), 3), stage, done, total]) + "\n")
@@ -212,6 +229,22 @@ def running(folder: Path) -> Iterator[Report]:
             raise
         finally:
             _write_whole(folder / "result.json", {"state": state, "message": message})
+
+
+@contextlib.contextmanager
+def _own(folder: Path) -> Iterator[None]:
+    """Holds a job's lock; raises Busy when another process works on the same folder."""
+    lock = FileLock(folder / "running.lock", timeout=LOCK_SECONDS)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise Busy(expected="a job of its own", got=f"{folder.name}, on which another process works", remedy="Start it anew.") from None
+    _working_on.append(folder)
+    try:
+        yield
+    finally:
+        _working_on.remove(folder)
+        lock.release()
 
 
 def _prune(jobs_dir: Path) -> None:

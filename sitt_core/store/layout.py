@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import re
 import shutil
@@ -10,10 +11,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from sitt_core import jobs
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
 
 KEPT_GENERATIONS = 3
 CORPUS_FILE = "corpus.duckdb"
+UPDATE_LOCK = "update"
+"""The lock of whoever publishes a generation, or does something else to a corpus as a whole."""
 BACK_REMEDY = "Write the name of another generation folder into CURRENT; if there is none, remove the corpus's folder and run update."
 """What to do about a generation that cannot be served: update needs a sound one to begin from."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -36,7 +40,7 @@ def corpus_names(store_dir: Path) -> tuple[str, ...]:
     """The corpora that have a published generation, sorted."""
     if not store_dir.is_dir():
         return ()
-    return tuple(sorted(folder.name for folder in store_dir.iterdir() if (folder / "CURRENT").is_file()))
+    return tuple(sorted(path.name for path in store_dir.iterdir() if _NAME.fullmatch(path.name) and (path / "CURRENT").is_file()))
 
 
 def current_generation(corpus_dir: Path) -> str:
@@ -106,15 +110,45 @@ def write_lock(folder: Path, name: str) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise Busy(
-                expected=f"to be the only one writing {name} of {folder.name}",
-                got="another process that is writing it now",
-                remedy="Wait until it has finished (python -m sitt_core status shows it) and try again.",
-            ) from None
+            raise _busy(folder, name) from None
+        holder = _holder(folder, name)
         try:
+            with contextlib.suppress(OSError):  # without it another writer is told less, no more
+                holder.write_text(json.dumps({"pid": os.getpid(), "job": str(jobs.current() or "")}), encoding="utf-8")
             yield
         finally:
+            with contextlib.suppress(OSError):
+                holder.unlink(missing_ok=True)
             lock.release()
+
+
+def _holder(folder: Path, name: str) -> Path:
+    """Where whoever holds a lock says who it is; the lock's own file is emptied by everyone who tries it."""
+    return folder / f".{name}.holder"
+
+
+def _busy(folder: Path, name: str) -> Busy:
+    """The error for a second writer: it names the job that writes, with its progress, where there is one."""
+    who, remedy = (
+        "another process that is writing it now",
+        "Wait until it has finished (python -m sitt_core status shows it) and try again.",
+    )
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, NotFound):
+        holder = json.loads(_holder(folder, name).read_text(encoding="utf-8"))
+        job = jobs.read(Path(holder["job"])) if holder["job"] else None
+        if job is not None and job.state == "running":
+            who = f"the job {job.id} that is writing it now ({jobs.in_words(job)})"
+            remedy = f"Wait until it has finished, or stop it: python -m sitt_core jobs cancel {job.id}"
+        elif job is None:
+            who = f"process {holder['pid']} that is writing it now"
+    return Busy(expected=f"to be the only one writing {name} of {folder.name}", got=who, remedy=remedy)
+
+
+def require_idle(corpus_dir: Path) -> None:
+    """Raises Busy while an index of any generation is being built; the caller holds the corpus's write lock."""
+    for lock in sorted(corpus_dir.glob("[0-9]*/.*.lock")):
+        if jobs.is_locked(lock):
+            raise _busy(lock.parent, lock.name.removeprefix(".").removesuffix(".lock"))
 
 
 @contextlib.contextmanager
@@ -142,6 +176,11 @@ def new_generation(corpus_dir: Path) -> Iterator[Path]:
         for leftover in corpus_dir.glob(".building-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         folders = _generation_folders(corpus_dir)
+        served = (
+            (corpus_dir / "CURRENT").read_text(encoding="ascii", errors="replace").strip()
+            if folders and (corpus_dir / "CURRENT").is_file()
+            else ""
+        )
         number = int(folders[-1].name) + 1 if folders else 1
         building = corpus_dir / f".building-{number:06d}"
         finished = corpus_dir / f"{number:06d}"
@@ -157,9 +196,10 @@ def new_generation(corpus_dir: Path) -> Iterator[Path]:
             if finished.exists() and not _is_current(finished):
                 shutil.rmtree(finished, ignore_errors=True)
             raise
-        kept = generations(corpus_dir)[-KEPT_GENERATIONS:]
+        # What was served until now stays even if it is old: after a roll back that is what to roll back to.
+        newest_first = sorted(generations(corpus_dir), key=lambda name: (name == finished.name, name == served, name), reverse=True)
         for old in _generation_folders(corpus_dir):
-            if old.name not in kept:
+            if old.name not in newest_first[:KEPT_GENERATIONS]:
                 shutil.rmtree(old, ignore_errors=True)
 
 

@@ -1,6 +1,7 @@
 """What is read from a published generation: documents, indexes in memory, passages; one cursor per call."""
 
 import contextlib
+import functools
 import itertools
 import json
 import threading
@@ -13,12 +14,16 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from sitt_core.configuration import Configuration, configure
 from sitt_core.errors import FingerprintError, IndexMissing, InvalidInput, NotFound, StoreError, shown
+from sitt_core.store import graph as graph_search
 from sitt_core.store.layout import BACK_REMEDY, CORPUS_FILE, current_generation, index_file, index_files
 from sitt_core.store.schema import DOCUMENT_COLUMNS, POSTING_ARRAYS, SCHEMA_VERSION, quoted, row_document
 from sitt_core.types import Chunk, Document, Filters, Hit, Mask, Matrix, Passage, Postings, Source
 
 _aliases = itertools.count(1)
+READ_ROWS = 30_720
+"""Vectors read at once, a quarter of what DuckDB keeps together on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,18 @@ class DocumentInfo:
     origin: str
     sha256: str
     characters: int
+    revision: str = ""
+    fetched_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What a list of indexes shows; `meta` is all that the file says of itself, `configuration` None when it does not say it."""
+
+    key: str
+    configuration: Configuration | None
+    size: int
+    meta: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +69,27 @@ class Index:
     vectors: Matrix
     postings: Postings
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether it holds an HNSW graph beside its vectors; `meta` has its parameters and its recall."""
+        return bool(self.meta.get("hnsw"))
+
 
 class Corpus:
     """One published generation, opened read-only; safe from many threads, finished on it even after a newer one appears."""
 
     def __init__(self, corpus_dir: Path, generation: str) -> None:
         self.name, self.generation, self.folder = corpus_dir.name, generation, corpus_dir / generation
+        self.identity = identity(corpus_dir, generation)
         self._connection = duckdb.connect()
         self._opening = threading.Lock()
+        self._has_vss = False
         self._indexes: dict[Path, Index] = {}
         self._attach(self.folder / CORPUS_FILE, "corpus", remedy=BACK_REMEDY)
         with self._reading() as cursor:
             self.meta: Mapping[str, str] = _meta(cursor, "corpus")
             rows = cursor.execute(
-                "SELECT id, title, source_title, source_url, source_license, category, region, origin, sha256, length(text) "
+                "SELECT id, title, source_title, source_url, source_license, category, region, origin, sha256, length(text), revision, fetched_at "
                 "FROM corpus.documents WHERE active ORDER BY id"
             ).fetchall()
         self.documents: tuple[DocumentInfo, ...] = tuple(
@@ -134,6 +158,18 @@ class Corpus:
         """Whether that index has been built in this generation."""
         return index_file(self.folder, index_key) is not None
 
+    def has_graph(self, index_key: str) -> bool:
+        """Whether that index has been built in this generation with an HNSW graph."""
+        path = index_file(self.folder, index_key)
+        with contextlib.suppress(FileNotFoundError):  # a rebuild has just replaced it
+            return path is not None and bool(_meta_of(path).get("hnsw"))
+        return self.has_graph(index_key)
+
+    def has_index_for(self, configuration: Configuration) -> bool:
+        """Whether all that a configuration searches has been built in this generation: its index, and a graph for dense=hnsw."""
+        key = configuration.index_key
+        return self.has_index(key) and (configuration.dense != "hnsw" or self.has_graph(key))
+
     def index_sizes(self) -> dict[str, int]:
         """The size in bytes of every index built in this generation, by key."""
         sizes = {}
@@ -142,9 +178,29 @@ class Corpus:
                 sizes[key] = path.stat().st_size
         return sizes
 
-    def index(self, index_key: str, *, fingerprint: Mapping[str, str]) -> Index:
-        """The index of that key, read into memory once; raises IndexMissing, FingerprintError or StoreError."""
-        path = index_file(self.folder, index_key)
+    def indexes(self) -> tuple[IndexInfo, ...]:
+        """Every index built in this generation, by key, without reading it into memory; one that cannot be read has no meta."""
+        infos = []
+        for key, path in sorted(index_files(self.folder).items()):
+            with contextlib.suppress(FileNotFoundError):  # a rebuild has just replaced it
+                state = path.stat()
+                meta = _meta_of(path)
+                infos.append(IndexInfo(key, _index_configuration(meta), state.st_size, meta))
+        return tuple(infos)
+
+    def index(self, index_key: str, *, fingerprint: Mapping[str, str], graph: bool = False) -> Index:
+        """The index of that key, read into memory once; raises IndexMissing, FingerprintError or StoreError.
+
+        With `graph`, one that holds no HNSW graph is missing too.
+        """
+        # A generation that was removed meanwhile (renamed, purged) goes on with what was read from it.
+        path = index_file(self.folder, index_key) or next((path for path, held in self._indexes.items() if held.key == index_key), None)
+        if path is None and not self.folder.is_dir():
+            raise NotFound(
+                expected=f"generation {self.generation} of {self.name}",
+                got="a newer one, or none",
+                remedy="Ask again: it was replaced just now.",
+            )
         if path is None:
             raise IndexMissing(
                 expected=f"index {index_key} of corpus {self.name}",
@@ -158,7 +214,7 @@ class Corpus:
         except StoreError:
             if path.exists():
                 raise
-            return self.index(index_key, fingerprint=fingerprint)  # a rebuild has just replaced it
+            return self.index(index_key, fingerprint=fingerprint, graph=graph)  # a rebuild has just replaced it
         index = self._indexes[path]
         differing = {name: value for name, value in fingerprint.items() if index.meta.get(name) != value}
         if differing:
@@ -167,7 +223,36 @@ class Corpus:
                 got=_listed({name: index.meta.get(name, "nothing") for name in differing}),
                 remedy=self._rebuild_remedy,
             )
+        if graph and not index.has_graph:
+            raise IndexMissing(
+                expected=f"index {index_key} of corpus {self.name} with an HNSW graph",
+                got="one without",
+                remedy=f"Build it: python -m sitt_core index --corpus {self.name} --set dense=hnsw with the same other --set options.",
+            )
         return index
+
+    def nearest(self, index: Index, query: NDArray[np.float32], n: int, *, ef_search: int) -> NDArray[np.int64]:
+        """The positions of about the `n` nearest chunks by the index's graph, nearest first; `query` is a unit vector (dimension,).
+
+        Raises StoreError where DuckDB's vss extension is missing.
+        """
+        with self._graph_of(index) as (cursor, table):
+            return graph_search.nearest(cursor, table, query, n, ef_search=ef_search)
+
+    def explain_nearest(self, index: Index, query: NDArray[np.float32], n: int) -> str:
+        """DuckDB's plan for `nearest`: it names HNSW_INDEX_SCAN. Raises as `nearest` does."""
+        with self._graph_of(index) as (cursor, table):
+            return graph_search.explain_nearest(cursor, table, query, n)
+
+    @contextlib.contextmanager
+    def _graph_of(self, index: Index) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+        """A cursor of this call's own and the table that the graph belongs to; vss is loaded by the first that asks."""
+        if not self._has_vss:
+            with self._opening:
+                graph_search.load_vss(self._connection)
+                self._has_vss = True
+        with self._reading(f"the graph of index {index.key}", remedy=self._rebuild_remedy) as cursor:
+            yield cursor, f"{index.alias}.vectors"
 
     @property
     def _rebuild_remedy(self) -> str:
@@ -223,12 +308,15 @@ class Corpus:
         with self._reading() as cursor:
             # Positions go in as literals: a list parameter makes DuckDB import pandas, half a second at the first question.
             places = ", ".join(str(int(position)) for position in positions) or "NULL"
-            rows = cursor.execute(
-                f"SELECT position, id, document_id, start_at, end_at, text, heading_path, tokens, header FROM {index.alias}.chunks "
-                f"WHERE position IN ({places})"
-            ).fetchall()
-        made = {row[0]: Chunk(row[1], row[2], row[3], row[4], row[5], tuple(json.loads(row[6])), row[7], row[8]) for row in rows}
+            rows = cursor.execute(f"SELECT {_CHUNK_COLUMNS} FROM {index.alias}.chunks WHERE position IN ({places})").fetchall()
+        made = {row[0]: _chunk(row) for row in rows}
         return [made[position] for position in positions]
+
+    def all_chunks(self, index: Index) -> list[Chunk]:
+        """Every chunk of the index, by position."""
+        with self._reading() as cursor:
+            rows = cursor.execute(f"SELECT {_CHUNK_COLUMNS} FROM {index.alias}.chunks ORDER BY position").fetchall()
+        return [_chunk(row) for row in rows]
 
     def passages(self, index: Index, hits: Sequence[Hit], *, allowed: Mask | None = None) -> tuple[Passage, ...]:
         """The hits with their texts, ranked as given; `twins` are the allowed chunks elsewhere with the very same text."""
@@ -256,7 +344,54 @@ class Corpus:
 def open_corpus(store_dir: Path, name: str) -> Corpus:
     """The current generation of a corpus; raises NotFound or StoreError."""
     corpus_dir = store_dir / name
-    return Corpus(corpus_dir, current_generation(corpus_dir))
+    generation = current_generation(corpus_dir)
+    try:
+        return Corpus(corpus_dir, generation)
+    except StoreError:
+        if current_generation(corpus_dir) == generation:
+            raise
+        return open_corpus(store_dir, name)  # another one was published and this one removed, just now
+
+
+def identity(corpus_dir: Path, generation: str) -> str:
+    """Names the files of a generation: a corpus that was deleted and made anew under its name has another one."""
+    try:
+        state = (corpus_dir / generation / CORPUS_FILE).stat()
+    except OSError:
+        return f"{corpus_dir.name}/{generation}"
+    return f"{corpus_dir.name}/{generation} ({state.st_ino}, {state.st_mtime_ns})"
+
+
+def _meta_of(path: Path) -> Mapping[str, str]:
+    """What a file says of itself; raises FileNotFoundError."""
+    state = path.stat()
+    return _file_meta(path, state.st_ino, state.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=256)
+def _file_meta(path: Path, _inode: int, _modified: int) -> Mapping[str, str]:
+    """What a file says of itself, read once as long as it is the same file; nothing when it cannot be read."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {quoted(path)} AS file (READ_ONLY)")
+            return _meta(connection, "file")
+    except duckdb.Error:
+        return {}
+
+
+def _index_configuration(meta: Mapping[str, str]) -> Configuration | None:
+    try:
+        return stored_configuration(json.loads(meta.get("configuration", "null")))
+    except ValueError:
+        return None
+
+
+def stored_configuration(values: object) -> Configuration | None:
+    """A configuration as files hold it; None for one that this version cannot read."""
+    try:
+        return configure(values) if isinstance(values, dict) else None
+    except InvalidInput:
+        return None
 
 
 def _meta(cursor: duckdb.DuckDBPyConnection, alias: str) -> dict[str, str]:
@@ -264,11 +399,20 @@ def _meta(cursor: duckdb.DuckDBPyConnection, alias: str) -> dict[str, str]:
 
 
 def _read_vectors(cursor: duckdb.DuckDBPyConnection, alias: str, *, count: int, dimension: int) -> Matrix:
-    """The vector table as one matrix; a flat column is what DuckDB hands to numpy without a copy per row."""
-    flat = cursor.execute(f"SELECT unnest(vector) AS value FROM (SELECT vector FROM {alias}.vectors ORDER BY position)").fetchnumpy()[
-        "value"
-    ]
-    return np.ascontiguousarray(flat, dtype=np.float32).reshape(count, dimension)
+    """The vector table as one matrix, in slices: read whole, and sorted, it would be in memory three times."""
+    table = f"{alias}.vectors"
+    vectors = np.empty((count, dimension), dtype=np.float32)
+    for start in range(0, count, READ_ROWS):
+        stop = min(start + READ_ROWS, count)
+        # A flat column is what DuckDB hands to numpy without a copy per row.
+        rows = f"SELECT vector FROM {table} WHERE rowid >= {start} AND rowid < {stop}"
+        flat = cursor.execute(f"SELECT unnest(vector) AS value FROM ({rows})").fetchnumpy()["value"]
+        vectors[start:stop] = np.asarray(flat, dtype=np.float32).reshape(stop - start, dimension)
+    # Written in the order of their positions, and DuckDB keeps that order; if it ever did not, every answer would be wrong.
+    places = cursor.execute(f"SELECT position FROM {table}").fetchnumpy()["position"]
+    if not np.array_equal(places, np.arange(count)):
+        raise duckdb.DataError("the vectors are not in the order of their chunks")
+    return vectors
 
 
 def _read_postings(cursor: duckdb.DuckDBPyConnection, alias: str) -> Postings:
@@ -278,6 +422,15 @@ def _read_postings(cursor: duckdb.DuckDBPyConnection, alias: str) -> Postings:
     terms = stored["terms"][1].decode()
     arrays: dict[str, Any] = {name: np.frombuffer(stored[name][1], dtype=stored[name][0]) for name in POSTING_ARRAYS}
     return Postings(terms={term: number for number, term in enumerate(terms.split("\n") if terms else [])}, **arrays)
+
+
+_CHUNK_COLUMNS = "position, id, document_id, start_at, end_at, text, heading_path, tokens, header"
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    """The chunk that a row of `_CHUNK_COLUMNS` holds."""
+    _, id_, document_id, start, end, text, heading_path, tokens, header = row
+    return Chunk(id_, document_id, start, end, text, tuple(json.loads(heading_path)), tokens, header)
 
 
 def _listed(values: Mapping[str, str]) -> str:

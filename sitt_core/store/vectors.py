@@ -22,7 +22,7 @@ class VectorCache:
     """
 
     def __init__(self, folder: Path, *, fingerprint: str, dimension: int) -> None:
-        self.path = folder / f"{hashlib.sha256(fingerprint.encode()).hexdigest()[:16]}.vectors"
+        self.path = folder / cache_name(fingerprint)
         self.record = np.dtype([("key", np.uint8, KEY_BYTES), ("vector", np.float32, dimension)])
         self._rows: dict[bytes, int] = {}
         self._records: NDArray[np.void] = np.empty(0, dtype=self.record)
@@ -62,6 +62,11 @@ class VectorCache:
                 file.truncate(file.tell() // self.record.itemsize * self.record.itemsize)
                 file.write(records.tobytes())
                 file.flush()
+
+
+def cache_name(fingerprint: str) -> str:
+    """The name of the file that holds the vectors of that embedder."""
+    return f"{hashlib.sha256(fingerprint.encode()).hexdigest()[:16]}.vectors"
 
 
 def text_key(text: str) -> bytes:

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 
 from sitt_core.errors import ModelError, StoreError
+from sitt_core.store.graph import create_graph, load_vss, measure_recall
 from sitt_core.store.layout import storage_errors
 from sitt_core.store.schema import CORPUS_TABLES, DOCUMENT_COLUMNS, INDEX_TABLES, POSTING_ARRAYS, SCHEMA_VERSION, document_row
 from sitt_core.types import Chunk, Document, Matrix, Postings
@@ -22,7 +23,7 @@ def write_corpus(path: Path, documents: Sequence[Document], *, retired: Sequence
     """Makes a corpus file with active documents and retired ones (each with when it was retired)."""
     rows = [(*document_row(document), True, None) for document in documents]
     rows += [(*document_row(document), False, retired_at) for document, retired_at in retired]
-    with _writer(path) as connection:
+    with _writer(path, new=True) as connection:
         for statement in CORPUS_TABLES:
             connection.execute(statement)
         _insert(connection, "documents", f"{DOCUMENT_COLUMNS}, active, retired_at", rows)
@@ -48,7 +49,7 @@ def write_index(path: Path, chunks: Sequence[Chunk], vectors: Matrix, postings: 
         )
         for position, chunk in enumerate(chunks)
     ]
-    with _writer(path) as connection:
+    with _writer(path, new=True) as connection:
         for statement in INDEX_TABLES:
             connection.execute(statement)
         _insert(
@@ -60,6 +61,21 @@ def write_index(path: Path, chunks: Sequence[Chunk], vectors: Matrix, postings: 
             connection.execute("INSERT INTO postings VALUES (?, ?, ?)", [name, array.dtype.str, array.tobytes()])
         connection.execute("INSERT INTO postings VALUES ('terms', 'utf-8', ?)", ["\n".join(postings.terms).encode()])
         _write_meta(connection, {**meta, "schema": str(SCHEMA_VERSION), "chunks": str(len(chunks))})
+
+
+def add_graph(path: Path, vectors: Matrix, *, m: int, ef_construction: int, ef_search: int) -> float:
+    """Adds an HNSW graph to a finished index file that nobody reads yet, and returns its recall@10 at `ef_search`.
+
+    The file's meta then says `hnsw` ("m=16 ef_construction=128"), `hnsw_recall` and `hnsw_recall_ef` (at which ef_search).
+    Raises StoreError.
+    """
+    with _writer(path, new=False) as connection:
+        load_vss(connection)
+        create_graph(connection, m=m, ef_construction=ef_construction)
+        recall = measure_recall(connection, "vectors", vectors, ef_search=ef_search)
+        facts = {"hnsw": f"m={m} ef_construction={ef_construction}", "hnsw_recall": f"{recall:.4f}", "hnsw_recall_ef": str(ef_search)}
+        _write_meta(connection, facts)
+    return recall
 
 
 def require_unit_vectors(vectors: Matrix, shape: tuple[int, ...]) -> None:
@@ -111,10 +127,12 @@ def _write_meta(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) 
 
 
 @contextlib.contextmanager
-def _writer(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a new file; checkpointed, closed and opened once more to verify when the block ends."""
+def _writer(path: Path, *, new: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a new file, or to one in the making; checkpointed, closed and opened once more to verify when the block ends."""
     with storage_errors(path.parent):
-        path.unlink(missing_ok=True)
+        if new:  # what a killed build left, its log too: DuckDB would replay that into the new file
+            path.unlink(missing_ok=True)
+            _log(path).unlink(missing_ok=True)
         free = shutil.disk_usage(path.parent).free
     if free < SPARE_BYTES:
         raise StoreError(
@@ -135,9 +153,14 @@ def _writer(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         ) from error
 
 
+def _log(path: Path) -> Path:
+    """Where DuckDB keeps a file's write-ahead log."""
+    return path.with_name(f"{path.name}.wal")
+
+
 def _verify(path: Path) -> None:
     """A finished file has no write-ahead log and opens read-only."""
-    if path.with_name(path.name + ".wal").exists():
+    if _log(path).exists():
         raise StoreError(expected=f"{path.name} to be complete", got="a write-ahead log beside it", remedy="Run it again.")
     with duckdb.connect(str(path), read_only=True) as connection:
         connection.execute("SELECT count(*) FROM meta").fetchone()

@@ -5,7 +5,9 @@ from typing import Any
 
 from sitt_core.configuration import Configuration
 from sitt_core.ingest import Built, Plan
-from sitt_core.types import Passage, Retrieval, Source, Trace
+from sitt_core.store.admin import GenerationInfo, Purge
+from sitt_core.store.reading import DocumentInfo
+from sitt_core.types import Document, Passage, Retrieval, Source, Trace
 
 
 def source_json(source: Source) -> dict[str, str]:
@@ -64,6 +66,31 @@ def retrieval_json(configuration: Configuration, retrieval: Retrieval) -> dict[s
 def plan_json(plan: Plan) -> dict[str, Any]:
     """What an update would do, by document id."""
     return asdict(plan)
+
+
+def document_json(document: Document | DocumentInfo) -> dict[str, Any]:
+    """A document without its text."""
+    return {
+        "id": document.id,
+        "title": document.title,
+        "category": document.category,
+        "region": document.region,
+        "origin": document.origin,
+        "source": source_json(document.source),
+        "revision": document.revision,
+        "fetched_at": document.fetched_at,
+        "characters": document.characters if isinstance(document, DocumentInfo) else len(document.text),
+    }
+
+
+def generation_json(info: GenerationInfo) -> dict[str, Any]:
+    """A kept generation."""
+    return asdict(info)
+
+
+def purge_json(planned: Purge) -> dict[str, Any]:
+    """What a purge removes."""
+    return asdict(planned)
 
 
 def built_json(built: Built) -> dict[str, Any]:

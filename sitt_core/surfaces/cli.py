@@ -1,29 +1,38 @@
-"""The command line: update, index, search, status, doctor; every one with --json, --corpus and --set."""
+"""The command line: update, index, search, status, doctor, and the administration of corpora and jobs; every one with --json."""
 
-import codecs
-import contextlib
-import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sitt_core import build, ingest, jobs
-from sitt_core.configuration import FIELDS, Configuration, configure
-from sitt_core.errors import InvalidInput, SittError, SourceError, shown
-from sitt_core.settings import DEFAULT_CORPUS, Settings, load_settings
+from sitt_core import build, ingest
+from sitt_core.configuration import Configuration
+from sitt_core.errors import Busy, SittError, SourceError, shown
+from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name, corpus_names
-from sitt_core.surfaces import as_json, status
-from sitt_core.surfaces.progress import human_seconds, terminal_report
+from sitt_core.store.reading import Corpus
+from sitt_core.surfaces import as_json, cli_corpora, cli_jobs, status
+from sitt_core.surfaces.progress import human_seconds, sentences_note
+from sitt_core.surfaces.terminal import (
+    CorpusOption,
+    IndexOption,
+    JobOption,
+    JsonOption,
+    SetOption,
+    answer,
+    confirm,
+    named_failures,
+    print_json,
+    reporting,
+    settings_of,
+)
 from sitt_core.text import check_question
 from sitt_core.types import Filters, Passage, Report
-
-FIELD_HELP = "; ".join(f"{field.name}={field.allowed}" for field in FIELDS)
 
 app = typer.Typer(
     name="sitt_core",
@@ -33,11 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-CorpusOption = Annotated[str, typer.Option("--corpus", help="Which corpus.", show_default=True)]
-SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=f"Flip a switch; may be repeated. {FIELD_HELP}")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-JobOption = Annotated[Path | None, typer.Option("--job", hidden=True, exists=True, file_okay=False)]
 
 
 def main() -> None:
@@ -54,21 +58,32 @@ def update(
     corpus: CorpusOption = DEFAULT_CORPUS,
     language: Annotated[str, typer.Option("--language", help="Language of the corpus, for stemming and stop words.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and write nothing.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what changes in each document, line by line.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before publishing.")] = False,
     moved: Annotated[bool, typer.Option("--moved", help="The folder has moved: it is still the same source.")] = False,
+    allow_removals: Annotated[
+        int, typer.Option("--allow-removals", metavar="N", min=0, help="Retire up to N documents that the source no longer has.")
+    ] = 0,
+    confirmed: Annotated[
+        str, typer.Option("--confirmed", metavar="DIGEST", help="Only what a dry run with this digest showed; otherwise change nothing.")
+    ] = "",
+    index_: IndexOption = None,
     set_: SetOption = None,
     as_json_: JsonOption = False,
     job: JobOption = None,
 ) -> None:
     """Read a source, show what changed, and publish it with its index."""
-    with _named_failures(as_json_) as answer, _reporting(job) as report:
-        settings, configuration = _settings(set_)
+    with named_failures(as_json_) as told, reporting(job) as report:
+        settings, configuration = settings_of(set_)
         workshop = build.Workshop(settings)
-        corpus_dir = settings.store_dir / check_corpus_name(corpus)
+        check_corpus_name(corpus)
         if language:
             build.check_language(language)
-        listing, place = build.read_source(source)
         existing = build.corpus_or_none(workshop, corpus)
+        configurations = [configuration, *ingest.chosen_to_carry(existing, index_ or [])]
+        if job:
+            report("read", 0, 1)
+        listing, place = build.read_source(source, existing)
         if not moved:
             status.check_place(existing, listing.origin, place)
         plan = ingest.plan_update(existing, listing)
@@ -76,41 +91,75 @@ def update(
             raise SourceError(
                 expected="a source with at least one readable document", got=plan.failed[0].reason, remedy="Correct its files."
             )
+        _require_confirmed(plan, confirmed)
+        diffs = {id_: ingest.diff(existing, listing, id_) for id_ in (*plan.changed, *plan.added, *plan.removed)} if diff else {}
         if not as_json_:
-            _print_plan(plan, corpus)
-        before = existing.meta.get("language", build.DEFAULT_LANGUAGE) if existing else build.DEFAULT_LANGUAGE
-        changed = not plan.is_empty or existing is None or language not in ("", before)
-        if dry_run or not changed:
-            built = None
-            if not dry_run and existing is not None and not existing.has_index(configuration.index_key):
-                built = ingest.build_index(existing, recipe=workshop.recipe(configuration, language=before), report=report)
-        else:
-            if not (yes or job):
-                _confirm(as_json_)
+            _print_plan(plan, corpus, diffs)
+        built = None
+        if not dry_run:
             sources = {**status.sources_of(existing), listing.origin: place}
-            recipe = workshop.recipe(configuration, language=language or before)
-            built = ingest.apply_update(corpus_dir, existing, listing, plan, recipe=recipe, sources=sources, report=report)
-        answer |= {"plan": as_json.plan_json(plan), "built": as_json.built_json(built) if built else None}
+            same = (
+                existing is not None and plan.is_empty and language in ("", _language(existing)) and sources == status.sources_of(existing)
+            )
+            if existing is not None and same:
+                built = _build_missing(workshop, existing, configurations, report)
+            else:
+                ingest.require_removals_allowed(plan, allow_removals)
+                if not (yes or job):
+                    confirm("Publish this?", as_json=as_json_)
+                recipe, *carry = [workshop.recipe(each, language=language or _language(existing)) for each in configurations]
+                built = ingest.apply_update(
+                    settings.store_dir / corpus,
+                    existing,
+                    listing,
+                    plan,
+                    recipe=recipe,
+                    carry=carry,
+                    sources=sources,
+                    report=report,
+                    allow_removals=allow_removals,
+                )
+        told |= {"plan": as_json.plan_json(plan), "built": as_json.built_json(built) if built else None}
+        told |= {"diffs": diffs} if diff else {}
         if built and not as_json_:
             print(_built_line(built))
-        if plan.failed and not dry_run:
-            count = len(plan.failed)
-            raise SourceError(
-                expected="every document to be readable",
-                got=f"{count} that could not be read; all others are published",
-                remedy="Correct what is listed as failed and run update again.",
-            )
+        _require_all_read(plan, dry_run=dry_run)
         if as_json_:
-            _print_json(answer)
+            print_json(told)
 
 
-def _confirm(as_json_: bool) -> None:
-    """Asks at a terminal; anywhere else the answer must have come with --yes."""
-    if as_json_ or not sys.stdin.isatty():
-        raise InvalidInput(
-            expected="--yes where nobody can be asked", got="no --yes", remedy="Add --yes to publish, or --dry-run to only look."
+def _language(corpus: Corpus | None) -> str:
+    return corpus.meta.get("language", build.DEFAULT_LANGUAGE) if corpus else build.DEFAULT_LANGUAGE
+
+
+def _build_missing(
+    workshop: build.Workshop, corpus: Corpus, configurations: Sequence[Configuration], report: Report
+) -> ingest.Built | None:
+    """For an unchanged source: the indexes that are not there yet, in the generation that there is."""
+    missing = {each.index_key: each for each in configurations if not corpus.has_index_for(each)}
+    built = [
+        ingest.build_index(corpus, recipe=workshop.recipe(each, language=_language(corpus)), report=report) for each in missing.values()
+    ]
+    return replace(built[0], carried=tuple(built[1:])) if built else None
+
+
+def _require_confirmed(plan: ingest.Plan, digest: str) -> None:
+    """Raises Busy when a plan was confirmed and this is another one."""
+    if digest not in ("", plan.digest):
+        raise Busy(
+            expected=f"the source and the corpus as they were when {shown(digest)} was confirmed",
+            got=f"another plan ({plan.digest})",
+            remedy="Look at the changes again, and confirm those.",
         )
-    typer.confirm("Publish this?", abort=True)
+
+
+def _require_all_read(plan: ingest.Plan, *, dry_run: bool) -> None:
+    if plan.failed and not dry_run:
+        raise SourceError(
+            expected="every document to be readable",
+            got=f"{len(plan.failed)} that could not be read; all others are published",
+            remedy="Correct what is listed as failed and run update again.",
+        )
 
 
 @app.command()
@@ -123,26 +172,36 @@ def index(
     job: JobOption = None,
 ) -> None:
     """Build the index of a configuration in the corpus's current generation."""
-    with _named_failures(as_json_), _reporting(job) as report:
-        settings, configuration = _settings(set_)
+    with named_failures(as_json_), reporting(job) as report:
+        settings, configuration = settings_of(set_)
         workshop = build.Workshop(settings)
         opened = workshop.corpus(corpus)
         key = configuration.index_key
-        if opened.has_index(key) and not rebuild and not dry_run:
-            _answer(
+        if opened.has_index_for(configuration) and not rebuild and not dry_run:
+            answer(
                 as_json_,
                 {"index_key": key, "built": None},
                 f"Index {key} ({configuration.slug}) is there already; --rebuild builds it again.",
             )
             return
-        recipe = workshop.recipe(configuration, language=opened.meta.get("language", build.DEFAULT_LANGUAGE))
+        recipe = workshop.recipe(configuration, language=_language(opened))
         if dry_run:
             estimate = ingest.estimate_build(opened, recipe=recipe)
-            line = f"{estimate.chunks:,} chunks, {estimate.cached:,} vectors cached, about {human_seconds(estimate.seconds)}"
-            _answer(as_json_, {"index_key": key, "chunks": estimate.chunks, "cached": estimate.cached, "seconds": estimate.seconds}, line)
+            line = f"{estimate.chunks:,} chunks, {estimate.cached:,} vectors cached, about {human_seconds(estimate.seconds)}.{sentences_note(estimate.sentences)}"
+            answer(
+                as_json_,
+                {
+                    "index_key": key,
+                    "chunks": estimate.chunks,
+                    "cached": estimate.cached,
+                    "sentences": estimate.sentences,
+                    "seconds": estimate.seconds,
+                },
+                line,
+            )
             return
         built = ingest.build_index(opened, recipe=recipe, report=report)
-        _answer(as_json_, {"index_key": key, "built": as_json.built_json(built)}, _built_line(built))
+        answer(as_json_, {"index_key": key, "built": as_json.built_json(built)}, _built_line(built))
 
 
 @app.command()
@@ -158,15 +217,15 @@ def search(
     """Ask a question and see which passages come back, from where and why."""
     from sitt_core import pipeline
 
-    with _named_failures(as_json_):
-        settings, configuration = _settings(set_)
+    with named_failures(as_json_):
+        settings, configuration = settings_of(set_)
         check_question(question)  # before a model is loaded for it
         workshop = build.Workshop(settings)
         engine = workshop.engine(workshop.corpus(corpus), configuration)
         filters = Filters(tuple(category or ()), tuple(region or ()), tuple(origin or ()))
         retrieval = pipeline.search(question, engine, filters=filters)
         if as_json_:
-            _print_json(as_json.retrieval_json(configuration, retrieval))
+            print_json(as_json.retrieval_json(configuration, retrieval))
             return
         for passage in retrieval.passages:
             _print_passage(passage)
@@ -189,22 +248,26 @@ def _print_passage(passage: Passage) -> None:
 
 
 @app.command(name="status")
-def status_(corpus: Annotated[str, typer.Option("--corpus", help="Only this corpus.")] = "", as_json_: JsonOption = False) -> None:
-    """What is stored and what is running."""
-    with _named_failures(as_json_):
-        settings = load_settings()
+def status_(
+    corpus: Annotated[str, typer.Option("--corpus", help="Only this corpus.")] = "",
+    set_: SetOption = None,
+    as_json_: JsonOption = False,
+) -> None:
+    """What is stored, whether the configuration's index is among it, and what is running."""
+    with named_failures(as_json_):
+        settings, configuration = settings_of(set_)
         names = (check_corpus_name(corpus),) if corpus else corpus_names(settings.store_dir)
         workshop = build.Workshop(settings)
         overview: dict[str, Any] = {"corpora": [], "broken": [], "jobs": status.describe_jobs(settings.jobs_dir)}
         for name in names:
             try:
-                overview["corpora"].append(status.describe(workshop.corpus(name)))
+                overview["corpora"].append(status.describe(workshop.corpus(name), configuration))
             except SittError as error:
                 if corpus:
                     raise
                 overview["broken"].append({"name": name, **error.to_json()})
         if as_json_:
-            _print_json(overview)
+            print_json(overview)
         else:
             print(status.as_text(overview))
         if overview["broken"]:
@@ -213,16 +276,21 @@ def status_(corpus: Annotated[str, typer.Option("--corpus", help="Only this corp
 
 
 @app.command()
-def doctor(as_json_: JsonOption = False) -> None:
+def doctor(
+    corpus: Annotated[str, typer.Option("--corpus", help="Check this corpus too.")] = "",
+    set_: SetOption = None,
+    as_json_: JsonOption = False,
+) -> None:
     """Check this machine, and say how to mend what fails."""
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from sitt_core.surfaces.doctor import run_checks
 
-    with _named_failures(as_json_):
-        checks = run_checks(load_settings())
+    with named_failures(as_json_):
+        settings, configuration = settings_of(set_)
+        checks = run_checks(replace(settings, defaults=configuration), corpus)
         if as_json_:
-            _print_json({"checks": [asdict(check) for check in checks]})
+            print_json({"checks": [asdict(check) for check in checks]})
         else:
             for check in checks:
                 print(f"{check.state:>6}  {check.name}: {check.detail}" + (f"\n        {check.remedy}" if check.remedy else ""))
@@ -232,62 +300,28 @@ def doctor(as_json_: JsonOption = False) -> None:
             raise typer.Exit(1)
 
 
-def _settings(set_: list[str] | None) -> tuple[Settings, Configuration]:
-    """Settings, and their default configuration with the --set options applied; raises InvalidInput."""
-    settings = load_settings()
-    changes: dict[str, object] = {}
-    for pair in set_ or []:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidInput(expected="--set FIELD=VALUE", got=shown(pair), remedy="For example --set top_k=8")
-        changes[name.strip()] = value.strip()
-    return settings, configure(changes, settings.defaults)
-
-
-@contextlib.contextmanager
-def _named_failures(as_json_: bool) -> Iterator[dict[str, Any]]:
-    """A named failure becomes one line on standard error and exit code 1; as JSON it joins what the yielded answer holds by then."""
-    answer: dict[str, Any] = {}
-    try:
-        yield answer
-    except SittError as error:
-        if as_json_:
-            _print_json({**answer, **error.to_json()})
-        print(f"{error.kind}: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        print("Cancelled: stopped by you; what was finished is kept.", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def _reporting(job: Path | None) -> contextlib.AbstractContextManager[Report]:
-    """Where long work reports to: its job's folder, or this terminal."""
-    return jobs.running(job) if job else contextlib.nullcontext(terminal_report())
-
-
 def _built_line(built: ingest.Built) -> str:
     windowed = f"; {built.windowed:,} of them longer than the embedder's limit" if built.windowed else ""
-    return f"Built index {built.index_key}: {built.chunks:,} chunks, {built.embedded:,} texts embedded in {human_seconds(built.seconds)}{windowed}."
+    oversized = f"; {built.oversized:,} over the chunk size, each a single character" if built.oversized else ""
+    cost = f"{built.embedded:,} texts embedded in {human_seconds(built.seconds)}"
+    line = f"Built index {built.index_key}: {built.chunks:,} chunks, {cost}{windowed}{oversized}."
+    return "\n".join([line, *map(_built_line, built.carried)])
 
 
-def _print_plan(plan: ingest.Plan, corpus: str) -> None:
+def _print_plan(plan: ingest.Plan, corpus: str, diffs: Mapping[str, Sequence[str]]) -> None:
     counts = {name: len(getattr(plan, name)) for name in ("added", "changed", "removed", "unchanged", "failed")}
     print(f"{corpus} from {plan.origin}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
-    for name in ("changed", "removed"):
+    for name in ("changed", "removed", "kept"):
         for document_id in getattr(plan, name):
-            print(f"  {name}: {document_id}")
+            print(f"  {name}: {document_id}" + ("  (restored; not in the source)" if name == "kept" else ""))
     for failure in plan.failed:
         print(f"  failed: {failure.id}: {failure.reason}")
+    if len(plan.removed) > plan.free_removals:
+        print(f"  More than {plan.free_removals:,} of its documents would go: publishing needs --allow-removals {len(plan.removed)}")
+    for document_id, lines in diffs.items():
+        print(f"\n{document_id}", *(f"  {line}" for line in lines), sep="\n")
 
 
-def _answer(as_json_: bool, value: dict[str, Any], line: str) -> None:
-    if as_json_:
-        _print_json(value)
-    else:
-        print(line)
-
-
-def _print_json(value: Any) -> None:
-    # A terminal that lacks a character would show it by Python's escapes, which JSON does not know.
-    whole = sys.stdout is None or codecs.lookup(sys.stdout.encoding).name == "utf-8"
-    print(json.dumps(value, ensure_ascii=not whole, indent=2, allow_nan=False))
+for _commands in (cli_corpora.COMMANDS, cli_jobs.COMMANDS):
+    app.registered_commands += _commands.registered_commands
+    app.registered_groups += _commands.registered_groups

@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from sitt_core.build import Workshop
@@ -28,8 +29,8 @@ class Check:
     remedy: str = ""
 
 
-def run_checks(settings: Settings) -> list[Check]:
-    """Every check, none of which leaves anything behind but the data folder itself."""
+def run_checks(settings: Settings, corpus: str = "") -> list[Check]:
+    """Every check, and that of a corpus if one is named; none of them leaves anything behind but the data folder itself."""
     checks: dict[str, Callable[[Settings], Check]] = {
         "python": _python,
         "packages": _packages,
@@ -40,6 +41,8 @@ def run_checks(settings: Settings) -> list[Check]:
         "keys": _keys,
         "port": _port,
     }
+    if corpus:
+        checks[f"corpus {corpus}"] = partial(_corpus, corpus)
     return [_guarded(name, check, settings) for name, check in checks.items()]
 
 
@@ -89,6 +92,17 @@ def _model(settings: Settings) -> Check:
     if near > far + 0.2:
         return Check("embedder", "ok", detail)
     return Check("embedder", "failed", detail, "Install the requirements again: make install")
+
+
+def _corpus(name: str, settings: Settings) -> Check:
+    """Opens the corpus, and the index if it has been built."""
+    workshop = Workshop(settings)
+    opened = workshop.corpus(name)
+    told = f"generation {opened.generation}, {len(opened.documents):,} documents"
+    if not opened.has_index_for(settings.defaults):
+        return Check(f"corpus {name}", "note", f"{told}; index {settings.defaults.slug} needs building")
+    index = workshop.engine(opened, settings.defaults).index
+    return Check(f"corpus {name}", "ok", f"{told}; index {settings.defaults.slug} opens, {len(index.chunk_ids):,} chunks")
 
 
 def _data_dir(settings: Settings) -> Check:

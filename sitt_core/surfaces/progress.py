@@ -21,6 +21,23 @@ def human_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def human_bytes(size: int) -> str:
+    """A size as a person says it: `12 kB`, `3.4 MB`."""
+    for unit, bytes_ in (("GB", 2**30), ("MB", 2**20)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{-(-size // 1024):,} kB"
+
+
+def sentences_note(sentences: int) -> str:
+    """What an estimate adds while semantic chunking has yet to embed that many sentences; empty for none."""
+    return (
+        f" {sentences:,} sentences are embedded first; where the subject changes between them there will be more chunks."
+        if sentences
+        else ""
+    )
+
+
 def progress_line(stage: str, done: int, total: int, left: float | None) -> str:
     """One stage's progress in words, such as `embed 128 of 1,204 (about 9 s left)`."""
     time_left = f" (about {human_seconds(left)} left)" if left and done < total else ""

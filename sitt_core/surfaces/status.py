@@ -1,12 +1,15 @@
 """What is stored and what runs, as data that a terminal and a page can show."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sitt_core import jobs
+from sitt_core.configuration import Configuration
 from sitt_core.errors import SourceError
-from sitt_core.store.reading import Corpus
-from sitt_core.surfaces.progress import progress_line
+from sitt_core.ingest import needs_building
+from sitt_core.store.reading import Corpus, IndexInfo
+from sitt_core.surfaces.progress import human_bytes, progress_line
 
 _SOURCE = "source:"
 
@@ -28,7 +31,7 @@ def check_place(corpus: Corpus | None, origin: str, place: str) -> None:
         )
 
 
-def describe(corpus: Corpus) -> dict[str, Any]:
+def describe(corpus: Corpus, asked: Configuration) -> dict[str, Any]:
     """A corpus: its generation, documents by category, sources, and the indexes with their sizes."""
     return {
         "name": corpus.name,
@@ -38,11 +41,26 @@ def describe(corpus: Corpus) -> dict[str, Any]:
         "documents": len(corpus.documents),
         "categories": corpus.values("category"),
         "sources": sources_of(corpus),
-        "indexes": [{"index_key": key, "bytes": size} for key, size in corpus.index_sizes().items()],
+        "retired": len(corpus.retired_documents()),
+        "indexes": [_index(info) for info in corpus.indexes()],
+        "asked": {**_configuration(asked), "built": corpus.has_index_for(asked)},
+        "needs_building": [_configuration(configuration) for configuration in needs_building(corpus)],
     }
 
 
-def describe_jobs(jobs_dir: Path) -> list[dict[str, Any]]:
+def _index(info: IndexInfo) -> dict[str, Any]:
+    """An index: the configuration that it was made for, and what its file says of itself."""
+    named = _configuration(info.configuration) if info.configuration else {"slug": "", "configuration": {}}
+    facts = {name: info.meta.get(name, "") for name in ("embedder", "built_at", "hnsw", "hnsw_recall")}
+    counts = {name: int(info.meta.get(name, "0")) for name in ("chunks", "windowed")}
+    return {**named, "index_key": info.key, "bytes": info.size, **counts, **facts}
+
+
+def _configuration(configuration: Configuration) -> dict[str, Any]:
+    return {"index_key": configuration.index_key, "slug": configuration.slug, "configuration": configuration.to_dict()}
+
+
+def describe_jobs(jobs_dir: Path, n: int = 5) -> list[dict[str, Any]]:
     """The latest jobs, newest first."""
     return [
         {
@@ -52,7 +70,7 @@ def describe_jobs(jobs_dir: Path) -> list[dict[str, Any]]:
             "progress": progress_line(job.stage, job.done, job.total, job.seconds_left),
             "message": job.message,
         }
-        for job in jobs.recent(jobs_dir, 5)
+        for job in jobs.recent(jobs_dir, n)
     ]
 
 
@@ -62,9 +80,22 @@ def as_text(overview: dict[str, Any]) -> str:
     for corpus in overview["corpora"]:
         lines.append(f"{corpus['name']}: generation {corpus['generation']}, {corpus['documents']:,} documents, {corpus['language']}")
         lines += [f"  source {origin} ({place})" for origin, place in corpus["sources"].items()]
-        lines += [f"  index {index['index_key']}: {index['bytes'] / 2**20:.1f} MB" for index in corpus["indexes"]]
+        for index in corpus["indexes"]:
+            graph = f", HNSW {index['hnsw']}, recall {index['hnsw_recall']}" if index["hnsw"] else ""
+            name = f" {index['slug']}" if index["slug"] else ""
+            lines.append(f"  index {index['index_key']}{name}: {index['chunks']:,} chunks, {human_bytes(index['bytes'])}{graph}")
+        lines += [f"  index {each['index_key']} {each['slug']}: needs building" for each in corpus["needs_building"]]
+        asked = corpus["asked"]
+        if not asked["built"] and asked["index_key"] not in {each["index_key"] for each in corpus["needs_building"]}:
+            lines.append(f"  index {asked['index_key']} {asked['slug']}: needs building")
     lines += [f"{broken['name']}: {broken['error']['message']}" for broken in overview["broken"]]
     if not lines:
         lines.append("No corpus yet. Make one: python -m sitt_core update --source field-guide --yes")
-    lines += [f"job {job['id']}: {job['title']}, {job['state']}; {job['progress']}" for job in overview["jobs"]]
+    lines += [job_line(job) for job in overview["jobs"]]
     return "\n".join(lines)
+
+
+def job_line(job: Mapping[str, Any]) -> str:
+    """A described job on one line."""
+    message = f" ({job['message']})" if job["message"] else ""
+    return f"job {job['id']}: {job['title']}, {job['state']}; {job['progress']}{message}"

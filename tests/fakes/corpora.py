@@ -66,15 +66,37 @@ def listing(documents: Sequence[Document], *, failures: Sequence[Failure] = (), 
 def recipe(embedder: Embedder | None = None, **changes: object) -> Recipe:
     """A recipe of the default configuration with `changes`, whose names have __ for a dot."""
     configuration = configure({name.replace("__", "."): value for name, value in changes.items()})
-    return Recipe(configuration, embedder or HashEmbedder(), partial(chunk, configuration=configuration), str(VERSION), "english")
+    chosen = embedder or HashEmbedder()
+    sentences = HashEmbedder(seed=1) if configuration.chunking_strategy == "semantic" else None
+    cut = partial(chunk, configuration=configuration, embed=sentences.embed_passages if sentences else None)
+    return Recipe(configuration, chosen, cut, str(VERSION), "english", sentences)
 
 
-def update(store_dir: Path, found: Listing, made_from: Recipe, *, name: str = NAME, report: ingest.Report = silent) -> Built:
-    """Plans and publishes a listing, as the command line does."""
+def update(
+    store_dir: Path,
+    found: Listing,
+    made_from: Recipe,
+    *,
+    name: str = NAME,
+    report: ingest.Report = silent,
+    carry: Sequence[Recipe] = (),
+    allow_removals: int = 1_000_000,
+) -> Built:
+    """Plans and publishes a listing, as the command line does, but with any number of removals."""
     folder = store_dir / name
     corpus = open_corpus(store_dir, name) if (folder / "CURRENT").exists() else None
     plan = ingest.plan_update(corpus, found)
-    return ingest.apply_update(folder, corpus, found, plan, recipe=made_from, sources={found.origin: found.origin}, report=report)
+    return ingest.apply_update(
+        folder,
+        corpus,
+        found,
+        plan,
+        recipe=made_from,
+        sources={found.origin: found.origin},
+        report=report,
+        carry=carry,
+        allow_removals=allow_removals,
+    )
 
 
 @functools.cache

@@ -1,10 +1,10 @@
 """An embedder without a model: every word has a direction of its own, drawn from its hash."""
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
+from sitt_core.embedding.hashing import direction
 from sitt_core.errors import ModelError
 from sitt_core.types import Matrix, Progress
 
@@ -59,6 +59,5 @@ class HashEmbedder:
 
     def _direction(self, word: str) -> Matrix:
         if word not in self._directions:
-            digest = hashlib.sha256(f"{self.seed} {word}".encode("utf-8", "surrogatepass")).digest()
-            self._directions[word] = np.random.default_rng(int.from_bytes(digest[:8], "little")).standard_normal(self.dimension)
+            self._directions[word] = direction(word, dimension=self.dimension, seed=self.seed)
         return self._directions[word]

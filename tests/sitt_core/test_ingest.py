@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 from sitt_core import ingest
 from sitt_core.configuration import configure
 from sitt_core.errors import Busy, Cancelled, ModelError, SourceError
-from sitt_core.ingest import Plan, Recipe, apply_update, build_index, estimate_build, plan_update
+from sitt_core.ingest import Carried, Plan, Recipe, apply_update, build_index, carried_over, estimate_build, plan_update
 from sitt_core.store.layout import generations, index_file, write_lock
 from sitt_core.store.reading import Corpus, open_corpus
-from sitt_core.types import Document, Failure, Listing
+from sitt_core.types import Chunk, Document, Failure, Listing
 from tests.fakes import corpora
 from tests.fakes.embedder import HashEmbedder
 
@@ -65,6 +66,8 @@ def test_a_plan_sorts_documents_by_what_happened_to_them(corpus: Corpus) -> None
         removed=(_gone.id,),
         unchanged=tuple(sorted(document.id for document in (kept, *rest))),
         failed=(failure,),
+        free_removals=1,
+        digest=plan.digest,
     )
     assert everything(corpus.folder.parent) == before
 
@@ -84,16 +87,17 @@ def test_an_unchanged_source_plans_nothing(corpus: Corpus) -> None:
     complete=st.booleans(),
 )
 def test_every_document_has_one_bucket(stored: dict[str, str], found: dict[str, str], failed: set[str], complete: bool) -> None:
-    """The buckets are disjoint and together hold what was found and what is gone; only a complete listing removes."""
+    """The buckets are disjoint and together hold what was found and what is gone; only a complete listing that names something removes."""
     base = corpora.document("x", "text")
     corpus = Corpus.__new__(Corpus)  # a plan reads nothing but the documents
     corpus.documents = tuple(replace(base, id=id_, sha256=sha256) for id_, sha256 in stored.items())  # type: ignore[assignment]
     documents = tuple(replace(base, id=id_, sha256=sha256) for id_, sha256 in found.items() if id_ not in failed)
     failures = tuple(Failure(id_, "broken") for id_ in sorted(failed))
+    corpus.meta, corpus.generation = {}, "000001"
     plan = plan_update(corpus, Listing(corpora.ORIGIN, documents, failures, complete))
     buckets = [*plan.added, *plan.changed, *plan.removed, *plan.unchanged]
     assert len(set(buckets)) == len(buckets)
-    gone = (stored.keys() - found.keys() - failed) if complete else set()
+    gone = (stored.keys() - found.keys() - failed) if complete and documents else set()
     assert set(buckets) == (found.keys() - failed) | gone
     assert set(plan.removed) == gone
 
@@ -167,13 +171,12 @@ def test_a_removed_document_is_retired_and_may_return(corpus: Corpus, tmp_path: 
 def test_a_second_source_leaves_the_first_alone(corpus: Corpus, tmp_path: Path) -> None:
     """Each source removes only what is its own."""
     recipe = corpora.recipe()
-    notes = [corpora.document("notes.md", "# Notes\n\nMine.")]
-    for found in (notes, []):
+    notes = [corpora.document(f"{name}.md", f"# Note {name}\n\nMine.") for name in "ab"]
+    for found in (notes, notes[:1]):
         listing = corpora.listing(found, origin="markdown:notes")
-        assert plan_update(open_corpus(tmp_path, corpora.NAME), listing).unchanged == ()
         corpora.update(tmp_path, listing, recipe)
         after = open_corpus(tmp_path, corpora.NAME)
-        assert after.values("origin") == {corpora.ORIGIN: 12} | ({"markdown:notes": 1} if found else {})
+        assert after.values("origin") == {corpora.ORIGIN: 12, "markdown:notes": len(found)}
 
 
 def test_a_name_that_another_source_uses_is_refused(corpus: Corpus) -> None:
@@ -404,3 +407,66 @@ def test_switches_that_are_no_part_of_the_index_share_it(corpus: Corpus) -> None
         assert configure(changes).index_key == key
     for changes in ({"chunking.size": 499}, {"chunking.strategy": "fixed"}, {"chunking.header": "off"}, {"overlong": "truncate"}):
         assert configure(changes).index_key != key
+
+
+class TestCarryingOver:
+    def long_tales(self) -> list[Document]:
+        return [corpora.document(f"{number}.md", f"# Tale {number}\n\n" + "word " * (number + 1)) for number in range(12)]
+
+    def test_an_update_works_out_only_what_changed(self, tmp_path: Path) -> None:
+        """Documents that are as they were are neither cut, tokenized by the embedder nor embedded again."""
+        embedder = HashEmbedder()
+        made_from = corpora.recipe(embedder)
+        corpora.publish(tmp_path, self.long_tales(), made_from=made_from)
+        found = [corpora.document("3.md", "# Tale 3\n\nAnother ending."), *(each for each in self.long_tales() if each.id != "3.md")]
+        cut: list[str] = []
+        counted: list[str] = []
+
+        def cutting(document: Document, **options: object) -> list[Chunk]:
+            cut.append(document.id)
+            return made_from.chunk(document, **options)
+
+        count_tokens = embedder.count_tokens
+        embedder.embedded.clear()
+        embedder.count_tokens = lambda texts: counted.extend(texts) or count_tokens(texts)  # type: ignore[method-assign, func-returns-value]
+        corpora.update(tmp_path, corpora.listing(found), replace(made_from, chunk=cutting))
+        assert cut == ["3.md"]
+        assert len(embedder.embedded) == 1
+        assert len(counted) == 2  # the text that came, and the one that went
+
+    def test_what_is_carried_over_is_what_would_be_made(self, tmp_path: Path) -> None:
+        """After updates that add, change, retitle and remove, the index is the one that a corpus made at once has, windowed texts and all."""
+        embedder = HashEmbedder(limit=8)
+        made_from = corpora.recipe(embedder)
+        first = self.long_tales()
+        corpora.publish(tmp_path, first, made_from=made_from)
+        second = [
+            *first[1:7],
+            corpora.document("7.md", "# Another title\n\n" + "word " * 8),
+            corpora.document("0a.md", "# New\n\n" + "word " * 20),
+        ]
+        corpora.update(tmp_path, corpora.listing([*second, *first[8:]]), made_from)
+        updated = open_corpus(tmp_path, corpora.NAME)
+        at_once = corpora.publish(tmp_path / "other", [*second, *first[8:]], made_from=made_from)
+        key, fingerprint = made_from.configuration.index_key, made_from.fingerprint
+        one, other = updated.index(key, fingerprint=fingerprint), at_once.index(key, fingerprint=fingerprint)
+        assert updated.all_chunks(one) == at_once.all_chunks(other)
+        assert np.array_equal(one.vectors, other.vectors)
+        assert one.meta["windowed"] == other.meta["windowed"] != "0"
+        assert dict(one.postings.terms) == dict(other.postings.terms)
+        for name in ("starts", "chunks", "counts", "weights", "lengths"):
+            assert np.array_equal(getattr(one.postings, name), getattr(other.postings, name))
+
+    def test_another_fingerprint_carries_nothing(self, tmp_path: Path) -> None:
+        """With another embedder or chunker everything is made anew, and a damaged index is no hindrance."""
+        made_from = corpora.recipe(HashEmbedder())
+        corpus = corpora.publish(tmp_path, made_from=made_from)
+        found = corpus.all_documents()
+        assert len(carried_over(corpus, found, made_from).chunks) == len(found)
+        assert carried_over(corpus, found, corpora.recipe(HashEmbedder(seed=3))) == Carried()
+        assert carried_over(corpus, found, replace(made_from, chunker_version="another")) == Carried()
+        assert carried_over(None, found, made_from) == Carried()
+        path = index_file(corpus.folder, made_from.configuration.index_key)
+        assert path is not None
+        path.write_bytes(b"damaged")
+        assert carried_over(open_corpus(tmp_path, corpora.NAME), found, made_from) == Carried()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import select
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sitt_core import jobs
-from sitt_core.errors import NotFound
+from sitt_core.errors import Busy, NotFound
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0
@@ -179,11 +180,11 @@ class TestStates:
         """A job that ends between the look at its lock and the look at its result has not died."""
         write_facts(tmp_path / "job", pid=2**22 + 1, started=0.0)
 
-        def ends_now(folder: Path) -> bool:
-            write_result(folder)
+        def ends_now(lock: Path) -> bool:
+            write_result(lock.parent)
             return False
 
-        monkeypatch.setattr(jobs, "_locked", ends_now)
+        monkeypatch.setattr(jobs, "is_locked", ends_now)
         assert jobs.read(tmp_path / "job").state == "done"
 
     @pytest.mark.parametrize(
@@ -373,3 +374,81 @@ class TestStart:
         )
         child.go_on()
         child.end()
+
+
+class TestHardened:
+    @pytest.mark.parametrize(
+        "content",
+        ["[]", "5", "null", "{}", '{"title": "t", "key": "k", "pid": "x", "started": 0}', '{"title": "t", "key": "k", "pid": 1, "started": []}', "\udcff", "[" * 100_000],
+        ids=["list", "number", "null", "nothing in it", "pid", "time", "no text", "nested"],
+    )  # fmt: skip
+    def test_a_job_of_another_shape(self, tmp_path: Path, content: str) -> None:
+        """A job.json that holds something else is no job; lists pass it over."""
+        folder = tmp_path / "20260101-000000-a"
+        folder.mkdir()
+        (folder / "job.json").write_text(content, encoding="utf-8", errors="surrogateescape")
+        with pytest.raises(NotFound, match="expected a job's folder"):
+            jobs.read(folder)
+        assert jobs.recent(tmp_path) == []
+
+    @pytest.mark.parametrize("content", ["[]", "5", "{}", '{"state": "flying"}', '{"state": []}', '{"state": {}}', '{"sta', ""])
+    def test_a_result_of_another_shape(self, tmp_path: Path, content: str) -> None:
+        """A result.json that says no known state counts as none: the job has died."""
+        write_facts(tmp_path / "job", started=0.0, pid=2**22 + 1)
+        (tmp_path / "job" / "result.json").write_text(content)
+        assert jobs.read(tmp_path / "job").state == "died"
+
+    def test_a_result_without_a_message(self, tmp_path: Path) -> None:
+        """The state is enough."""
+        write_facts(tmp_path / "job")
+        (tmp_path / "job" / "result.json").write_text('{"state": "done"}')
+        assert (jobs.read(tmp_path / "job").state, jobs.read(tmp_path / "job").message) == ("done", "")
+
+    @pytest.mark.parametrize(
+        "line", ["5", "null", '{"a": 1}', "[1, 2]", '[1.0, "embed", "x", 3]', '[null, "embed", 1, 3]', '[1.0, "embed", Infinity, 3]']
+    )
+    def test_progress_of_another_shape(self, tmp_path: Path, line: str) -> None:
+        """A line that is no progress is passed over."""
+        write_facts(tmp_path / "job")
+        (tmp_path / "job" / "progress.jsonl").write_text(f'[1.0, "embed", 1, 3]\n{line}\n')
+        assert (jobs.read(tmp_path / "job").stage, jobs.read(tmp_path / "job").done) == ("embed", 1)
+
+    def test_two_that_ask_at_once(self, tmp_path: Path) -> None:
+        """Whoever looks whether a job lives does not look alive to another who looks: a dead job is dead for both."""
+        write_facts(tmp_path / "job", started=0.0)
+        lock = tmp_path / "job" / "running.lock"
+        lock.touch()
+        with lock.open() as another:
+            fcntl.flock(another, fcntl.LOCK_SH | fcntl.LOCK_NB)  # what asking does, for as long as this block lasts
+            assert jobs.read(tmp_path / "job").state == "died"
+
+    def test_asking_writes_nothing(self, tmp_path: Path) -> None:
+        """A folder that is only looked at stays as it is."""
+        write_facts(tmp_path / "job")
+        jobs.read(tmp_path / "job")
+        assert [path.name for path in (tmp_path / "job").iterdir()] == ["job.json"]
+
+    def test_a_second_process_on_the_same_folder(self, start_child: StartChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is Busy, a named error, and the first one's result stands."""
+        child = start_child("say('in')\nwait()")
+        assert child.hear() == "in"
+        monkeypatch.setattr(jobs, "LOCK_SECONDS", 0.0)
+        monkeypatch.setattr(os, "nice", lambda _: 0)
+        with pytest.raises(Busy, match="on which another process works"), jobs.running(tmp_path / "job"):
+            pytest.fail("it was let in")
+        assert jobs.current() is None
+        assert not (tmp_path / "job" / "result.json").exists()
+        child.go_on()
+        assert child.end() == 0
+        assert jobs.read(tmp_path / "job").state == "done"
+
+    def test_a_job_knows_itself(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """While it runs, and in words."""
+        monkeypatch.setattr(os, "nice", lambda _: 0)
+        write_facts(tmp_path / "job", pid=os.getpid())
+        with jobs.running(tmp_path / "job") as report:
+            assert jobs.current() == tmp_path / "job"
+            assert jobs.in_words(jobs.read(tmp_path / "job")) == "Build it: starting"
+            report("embed", 128, 1204)
+            assert jobs.in_words(jobs.read(tmp_path / "job")) == "Build it: embed 128 of 1,204"
+        assert jobs.current() is None
