@@ -7,7 +7,7 @@ export PYTHON
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test check format bench clean
+.PHONY: help run install test soak check format bench clean
 
 help: ## Say what make can do here
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,10 @@ install: ## Make .venv and install what the dashboard needs; another Python: mak
 test: ## Run all tests, those in a browser too; a part of them: make test ARGS="-m 'not browser'"
 	@sh scripts/bootstrap.sh test
 	$(VENV_PYTHON) -m pytest $(ARGS)
+
+soak: ## Run the tests that take long: threads, kills and readers for minutes
+	@sh scripts/bootstrap.sh check
+	$(VENV_PYTHON) -m pytest -m soak $(ARGS)
 
 check: ## Check format, lint, types and the direction of imports; needs no browser
 	@sh scripts/bootstrap.sh check

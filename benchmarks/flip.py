@@ -28,7 +28,7 @@ def main() -> None:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.query_params["q"] = "Which lake monster is said to live in Manitoba?"
         app.run()
-        assert len(app.sidebar.toggle) == 2
+        assert len(app.sidebar.toggle) == 1
         times: dict[str, list[float]] = {name: [] for name in FLIPS}
         for round_ in range(ROUNDS + 1):
             for name in FLIPS:
@@ -42,7 +42,7 @@ def main() -> None:
 def flip(app: object, name: str, *, even: bool) -> float:
     """Flips one switch and returns the seconds of the run that follows."""
     if name == "dense":
-        app.toggle(key="widget:dense.on").set_value(not even)  # type: ignore[attr-defined]
+        app.segmented_control(key="widget:dense").set_value("off" if even else "exact")  # type: ignore[attr-defined]
     elif name == "keyword":
         app.segmented_control(key="widget:keyword").set_value("rank-bm25" if even else "bm25s")  # type: ignore[attr-defined]
     elif name == "top_k":

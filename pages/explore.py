@@ -4,7 +4,7 @@ import streamlit as st
 
 from sitt_core.errors import SittError
 from sitt_core.pipeline import search
-from sitt_core.surfaces.dashboard import building, cards, explore, shell, state
+from sitt_core.surfaces.dashboard import building, cards, explore, recent, shell, state, whynot
 from sitt_core.surfaces.dashboard.examples import EXAMPLES
 from sitt_core.surfaces.dashboard.state import widget
 
@@ -22,11 +22,12 @@ if corpus is None:
     building.offer_field_guide()
     st.stop()
 examples = EXAMPLES.get(corpus.name, ())
-if examples:
+with st.container(horizontal=True, gap="small"):
+    recent.draw_recent(corpus.name)
     explore.draw_examples(examples)
 
 configuration, question = state.configuration(), state.address().question
-if not corpus.has_index(configuration.index_key):
+if not corpus.has_index_for(configuration):
     building.offer_index(corpus, configuration)
 elif configuration.dense == configuration.keyword == "off":
     st.html(cards.notice(["Both retrievers are off, so nothing ranks the passages. Turn on dense or keyword."]))
@@ -46,5 +47,7 @@ else:
     except SittError as error:
         st.html(cards.notice([f"Expected {error.expected}; got {error.got}. {error.remedy}"], problem=True))
     else:
+        recent.remember(corpus.name, state.address())
         explore.draw_costs(result, engine, st.session_state["costs"])
+        whynot.draw_whynot(result, engine, state.address().filters)
         explore.draw_result(result, engine, shell.colours())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sitt_core.configuration import FIELDS, SIZING, Configuration
+from sitt_core.configuration import FIELDS, SIZING, UNSIZED, Configuration
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- fields: written by python -m scripts.readme, checked by a test -->\n", "<!-- /fields -->"
@@ -13,12 +13,15 @@ def field_table() -> str:
     rows = ["| field | values | default | |", "|---|---|---|---|"]
     default = Configuration()
     for field in FIELDS:
-        values = ", ".join(field.choices) if field.choices else f"{field.least}–{field.most:,}"
+        names = [*field.choices, *(f"{prefix}NAME" for prefix in field.prefixes)]
+        values = ", ".join(names) if names else f"{field.least}–{field.most:,}"
         help_text = field.help
         if field.name in ("chunking.size", "chunking.overlap"):
             key = field.name.split(".")[1]
-            sizes = "; ".join(f"{name} {getattr(sizing, key)} {getattr(sizing, key + '_unit')}" for name, sizing in SIZING.items())
-            help_text += f" By strategy: {sizes}."
+            sizes = "; ".join(
+                f"{name} {getattr(sizing, key)} {getattr(sizing, key + '_unit')}" for name, sizing in SIZING.items() if name not in UNSIZED
+            )
+            help_text += f" By strategy: {sizes}; {', '.join(UNSIZED)} ignores it."
         rows.append(f"| `{field.name}` | {values} | {default[field.name]} | {help_text} |")
     return "\n".join(rows) + "\n"
 

@@ -6,8 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from sitt_core.chunking.chunks import VERSION, chunk
-from sitt_core.configuration import Configuration, require_retriever
+from sitt_core.configuration import Configuration, applies, configure, require_retriever
+from sitt_core.embedding.hashing import HashEmbedder
+from sitt_core.embedding.int8 import load_int8
 from sitt_core.embedding.minilm import load_minilm
+from sitt_core.embedding.st import PREFIX, load_st
+from sitt_core.embedding.static import load_static
 from sitt_core.errors import InvalidInput, NotFound, shown
 from sitt_core.ingest import Recipe, text_fingerprint
 from sitt_core.pipeline import Engine
@@ -17,10 +21,16 @@ from sitt_core.settings import FIELD_GUIDE, Settings
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
 from sitt_core.sources.markdown import read_folder
 from sitt_core.store.layout import check_corpus_name, current_generation
-from sitt_core.store.reading import Corpus, Index, open_corpus
+from sitt_core.store.reading import Corpus, Index, identity, open_corpus
 from sitt_core.types import Embedder, Listing
 
-EMBEDDERS: dict[str, Callable[..., Embedder]] = {"minilm": load_minilm}
+EMBEDDERS: dict[str, Callable[..., Embedder]] = {
+    "minilm": lambda *, overlong, models_dir: load_minilm(overlong=overlong),  # noqa: ARG005
+    "minilm-int8": load_int8,
+    "static-minilm": load_static,
+    "hash": lambda *, overlong, models_dir: HashEmbedder(),  # noqa: ARG005
+}
+"""What makes each embedder from `overlong` and `models_dir`; `st:NAME` is `load_st` of that name."""
 DEFAULT_LANGUAGE = "english"
 
 
@@ -32,6 +42,7 @@ class Workshop:
         self._lock = threading.RLock()
         self._corpora: dict[str, Corpus] = {}
         self._embedders: dict[tuple[str, str], Embedder] = {}
+        self._turns: dict[tuple[str, str], threading.Lock] = {}
         self._scorers: dict[tuple[int, str], tuple[Index, Scorer]] = {}
 
     def corpus(self, name: str) -> Corpus:
@@ -39,7 +50,7 @@ class Workshop:
         folder = self.settings.store_dir / check_corpus_name(name)
         with self._lock:
             held = self._corpora.get(name)
-            if held is None or held.generation != current_generation(folder):
+            if held is None or held.identity != identity(folder, current_generation(folder)):
                 # Whoever still reads the older generation keeps its object, and with it the files.
                 held = self._corpora[name] = open_corpus(self.settings.store_dir, name)
                 self._scorers.clear()
@@ -49,15 +60,30 @@ class Workshop:
         """The configuration's embedder, loaded once; raises ModelError."""
         key = (configuration.embedder, configuration.overlong)
         with self._lock:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:  # its own: a model that takes long to make keeps nobody from the others
             if key not in self._embedders:
-                self._embedders[key] = EMBEDDERS[configuration.embedder](overlong=configuration.overlong)
+                self._embedders[key] = self._load(configuration.embedder, configuration.overlong)
             return self._embedders[key]
+
+    def _load(self, name: str, overlong: str) -> Embedder:
+        if name.startswith(PREFIX):
+            return load_st(name, overlong=overlong)
+        return EMBEDDERS[name](overlong=overlong, models_dir=self.settings.models_dir)
 
     def recipe(self, configuration: Configuration, *, language: str) -> Recipe:
         """What an index of that configuration is made from; raises ModelError or InvalidInput."""
         check_language(language)
         embed = self.embedder(configuration)
-        return Recipe(configuration, embed, partial(chunk, configuration=configuration), str(VERSION), language)
+        sentences = self._sentence_embedder(configuration)
+        cut = partial(chunk, configuration=configuration, embed=sentences.embed_passages if sentences else None)
+        return Recipe(configuration, embed, cut, str(VERSION), language, sentences)
+
+    def _sentence_embedder(self, configuration: Configuration) -> Embedder | None:
+        """Whose vectors of sentences semantic chunking compares, whatever the index embedder; None for the other strategies."""
+        if not applies("chunking.embedder", configuration):
+            return None
+        return self.embedder(configure({"embedder": configuration.chunking_embedder, "overlong": "windows"}))
 
     def engine(self, corpus: Corpus, configuration: Configuration) -> Engine:
         """The functions that search a corpus under a configuration.
@@ -71,7 +97,7 @@ class Workshop:
             index = corpus.index(configuration.index_key, fingerprint=fingerprint)
             return Engine(configuration, corpus, index, language, None, self._scorer(index, configuration.keyword))
         # The model only once the index is known to be there: without one there is nothing to ask.
-        corpus.index(configuration.index_key, fingerprint=fingerprint)
+        corpus.index(configuration.index_key, fingerprint=fingerprint, graph=configuration.dense == "hnsw")
         recipe = self.recipe(configuration, language=language)
         index = corpus.index(configuration.index_key, fingerprint=recipe.fingerprint)
         scorer = None if configuration.keyword == "off" else self._scorer(index, configuration.keyword)
@@ -94,17 +120,18 @@ def check_language(language: str) -> str:
     return language
 
 
-def read_source(spec: str) -> tuple[Listing, str]:
+def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
     """What a source holds now, and the place to read it from again; `spec` is `field-guide` or `markdown:PATH`.
 
-    Raises InvalidInput or SourceError.
+    Files that have not changed since they became documents of `corpus` are not parsed again. Raises InvalidInput or SourceError.
     """
+    stored = corpus.all_documents() if corpus else ()
     if spec == "field-guide":
-        return read_folder(FIELD_GUIDE, origin=spec, attribution=GUIDE_ATTRIBUTION), spec
+        return read_folder(FIELD_GUIDE, origin=spec, attribution=GUIDE_ATTRIBUTION, stored=stored), spec
     kind, _, place = spec.partition(":")
     if kind == "markdown" and place:
         folder = _folder(place)
-        return read_folder(folder, origin=f"markdown:{folder.name}"), f"markdown:{folder}"
+        return read_folder(folder, origin=f"markdown:{folder.name}", stored=stored), f"markdown:{folder}"
     raise InvalidInput(
         expected="a source: field-guide or markdown:PATH", got=shown(spec), remedy="Name a folder, such as markdown:~/notes."
     )

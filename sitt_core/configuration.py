@@ -3,17 +3,18 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from sitt_core.errors import InvalidInput, shown
 
-Value = str | int
+Value = str | int | float
 Role = Literal["index", "retrieval", "view"]
 
 MAX_TOP_K = 100
 MAX_CANDIDATES = 1000
+MAX_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,18 @@ class Field:
     label: str
     help: str
     choices: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    real: bool = False
     least: int = 0
     most: int = 0
 
     @property
     def allowed(self) -> str:
-        """The allowed values, as an error or a help text names them."""
-        return " | ".join(self.choices) if self.choices else f"a whole number from {self.least} to {self.most}"
+        """The allowed values, as an error or a help text names them; `hidden` choices, which are for tests, are not named."""
+        if self.choices:
+            return " | ".join([*self.choices, *(f"{prefix}NAME" for prefix in self.prefixes)])
+        return f"a {'' if self.real else 'whole '}number from {self.least} to {self.most}"
 
     @property
     def variable(self) -> str:
@@ -54,7 +60,11 @@ SIZING: dict[str, Sizing] = {
     "structural": Sizing(500, "tokens", 1, "paragraphs"),
     "sentence": Sizing(1024, "characters", 0, "characters"),
     "fixed": Sizing(256, "tokens", 32, "tokens"),
+    "semantic": Sizing(500, "tokens", 0, "sentences"),
+    "whole": Sizing(8000, "tokens", 0, "tokens"),  # not applied: a document is a chunk, however long
 }
+UNSIZED = ("whole",)
+EMBEDDERS = ("minilm", "minilm-int8", "static-minilm")
 
 FIELDS: tuple[Field, ...] = (
     Field("chunking.strategy", "chunking_strategy", "index", "Chunking", "Where documents are cut.", tuple(SIZING)),
@@ -68,7 +78,34 @@ FIELDS: tuple[Field, ...] = (
         "Title › headings before the text in what is embedded and indexed.",
         ("on", "off"),
     ),
-    Field("embedder", "embedder", "index", "Embedder", "The model that turns texts into vectors.", ("minilm",)),
+    Field(
+        "chunking.embedder",
+        "chunking_embedder",
+        "index",
+        "Breakpoint embedder",
+        "For semantic chunking: whose vectors of sentences are compared, whatever the index is embedded with.",
+        EMBEDDERS,
+        hidden=("hash",),
+    ),
+    Field(
+        "chunking.breakpoint",
+        "chunking_breakpoint",
+        "index",
+        "Breakpoint",
+        "For semantic chunking: cut where the distance to the next sentence exceeds this percentile of the document's distances.",
+        least=50,
+        most=99,
+    ),
+    Field(
+        "embedder",
+        "embedder",
+        "index",
+        "Embedder",
+        "The model that turns texts into vectors; st:NAME is any sentence-transformers model by hub name or folder.",
+        EMBEDDERS,
+        prefixes=("st:",),
+        hidden=("hash",),
+    ),
     Field(
         "overlong",
         "overlong",
@@ -77,9 +114,30 @@ FIELDS: tuple[Field, ...] = (
         "Texts above the embedder's limit: averaged windows, or cut.",
         ("windows", "truncate"),
     ),
-    Field("dense", "dense", "retrieval", "Dense", "Rank by cosine similarity of vectors.", ("exact", "off")),
+    Field("dense", "dense", "retrieval", "Dense", "Rank by cosine similarity of vectors.", ("exact", "hnsw", "off")),
+    Field("hnsw.m", "hnsw_m", "index", "HNSW M", "Links of each vector in the graph.", least=2, most=64),
+    Field(
+        "hnsw.ef_construction",
+        "hnsw_ef_construction",
+        "index",
+        "HNSW ef construction",
+        "Candidates while the graph is built.",
+        least=8,
+        most=1000,
+    ),
+    Field("hnsw.ef_search", "hnsw_ef_search", "retrieval", "HNSW ef search", "Candidates while the graph is searched.", least=8, most=1000),
     Field("keyword", "keyword", "retrieval", "Keyword", "Rank by BM25 over shared words.", ("bm25s", "rank-bm25", "off")),
-    Field("fusion", "fusion", "retrieval", "Fusion", "How the two rankings become one.", ("rrf",)),
+    Field("fusion", "fusion", "retrieval", "Fusion", "How the two rankings become one.", ("rrf", "convex")),
+    Field(
+        "fusion.alpha",
+        "fusion_alpha",
+        "retrieval",
+        "Convex alpha",
+        "Convex fusion: the weight of dense; keyword has the rest.",
+        real=True,
+        least=0,
+        most=1,
+    ),
     Field("fusion.k", "fusion_k", "retrieval", "RRF k", "Reciprocal rank fusion: 1 / (k + rank).", least=1, most=1000),
     Field(
         "fusion.candidates",
@@ -106,11 +164,17 @@ class Configuration:
     chunking_size: int = 500
     chunking_overlap: int = 1
     chunking_header: str = "on"
+    chunking_embedder: str = "minilm"
+    chunking_breakpoint: int = 90
     embedder: str = "minilm"
     overlong: str = "windows"
     dense: str = "exact"
+    hnsw_m: int = 16
+    hnsw_ef_construction: int = 128
+    hnsw_ef_search: int = 128
     keyword: str = "bm25s"
     fusion: str = "rrf"
+    fusion_alpha: float = 0.5
     fusion_k: int = 60
     fusion_candidates: int = 50
     top_k: int = 5
@@ -126,23 +190,32 @@ class Configuration:
 
     @property
     def index_key(self) -> str:
-        """Names the index this configuration needs: 12 hex digits over the index fields."""
-        return _key({field.name: self[field.name] for field in FIELDS if field.role == "index"})
+        """Names the index this configuration needs: 12 hex digits over the index fields.
+
+        A graph with the default parameters is part of the plain index (every large one has it), so they are left out.
+        """
+        named = [field for field in FIELDS if field.role == "index" and not (field.name in GRAPH and self[field.name] == GRAPH[field.name])]
+        return self._key(named)
 
     @property
     def chunking_key(self) -> str:
         """Names the chunking alone: part of every chunk's identity."""
-        return _key({field.name: self[field.name] for field in FIELDS if field.name.startswith("chunking.")})
+        return self._key([field for field in FIELDS if field.name.startswith("chunking.")])
 
     @property
     def retrieval_key(self) -> str:
         """Names what decides the ranking; runs that differ only in how much they show share it."""
-        return _key({field.name: self[field.name] for field in FIELDS if field.role != "view"})
+        return self._key([field for field in FIELDS if field.role != "view"])
 
     @property
     def key(self) -> str:
         """Names the whole configuration."""
-        return _key(self.to_dict())
+        return self._key(FIELDS)
+
+    def _key(self, named: Iterable[Field]) -> str:
+        """A hash over the named fields that apply: one that changes nothing does not change a key, nor one that is added later."""
+        values = {field.name: self[field.name] for field in named if applies(field.name, self)}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def mode(self) -> str:
@@ -153,11 +226,23 @@ class Configuration:
     @property
     def slug(self) -> str:
         """A readable name, such as `structural-500·minilm·hybrid·k5`; it need not tell every field."""
-        return f"{self.chunking_strategy}-{self.chunking_size}·{self.embedder}·{self.mode}·k{self.top_k}"
+        size = "" if self.chunking_strategy in UNSIZED else f"-{self.chunking_size}"
+        return f"{self.chunking_strategy}{size}·{self.embedder}·{self.mode}·k{self.top_k}"
 
 
-def _key(values: Mapping[str, Value]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+GRAPH: dict[str, Value] = {"hnsw.m": 16, "hnsw.ef_construction": 128}
+"""What every HNSW graph is built with unless asked otherwise."""
+
+
+def applies(name: str, configuration: Configuration) -> bool:
+    """Whether a field makes any difference, given the others; one that does not is greyed out and in no key."""
+    if name in ("chunking.embedder", "chunking.breakpoint"):
+        return configuration.chunking_strategy == "semantic"
+    if name.startswith("hnsw."):
+        return configuration.dense == "hnsw"
+    if name in ("fusion.alpha", "fusion.k"):
+        return configuration.fusion == ("convex" if name == "fusion.alpha" else "rrf")
+    return True
 
 
 def parse_field(name: str, value: object) -> Value:
@@ -165,15 +250,30 @@ def parse_field(name: str, value: object) -> Value:
     field = BY_NAME.get(name)
     if field is None:
         raise InvalidInput(expected=f"one of the fields {', '.join(BY_NAME)}", got=shown(name), remedy="Check the field's name.")
-    if field.choices:
-        if isinstance(value, str) and value in field.choices:
-            return value
-    else:
-        # At most 9 digits: Python refuses to convert thousands of them.
-        number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()) else value
-        if isinstance(number, int) and not isinstance(number, bool) and field.least <= number <= field.most:
-            return number
+    parsed = _one_of(field, value) if field.choices else _number(field, value)
+    if parsed is not None:
+        return parsed
     raise InvalidInput(expected=f"{name} to be {field.allowed}", got=shown(value), remedy=f"Set {name} to an allowed value.")
+
+
+def _one_of(field: Field, value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if value in field.choices or value in field.hidden:
+        return value
+    named = any(value.startswith(prefix) and value.removeprefix(prefix).strip() for prefix in field.prefixes)
+    return value if named and len(value) <= MAX_NAME and value.isprintable() else None
+
+
+def _number(field: Field, value: object) -> int | float | None:
+    # At most 9 digits: Python refuses to convert thousands of them.
+    pattern, convert = (r"[0-9]{0,9}\.?[0-9]{1,9}", float) if field.real else (r"[0-9]{1,9}", int)
+    number = convert(value) if isinstance(value, str) and re.fullmatch(pattern, value.strip()) else value
+    kinds = (int, float) if field.real else (int,)
+    if not isinstance(number, kinds) or isinstance(number, bool) or not field.least <= number <= field.most:
+        return None
+    # Four decimals, so that a real number's text, as links and --set hold it, is the number again.
+    return round(float(number), 4) if field.real else number
 
 
 def configure(changes: Mapping[str, object], base: Configuration | None = None) -> Configuration:
@@ -187,6 +287,9 @@ def configure(changes: Mapping[str, object], base: Configuration | None = None) 
     if strategy != base.chunking_strategy:
         sizing = SIZING[str(strategy)]
         values = {"chunking.size": sizing.size, "chunking.overlap": sizing.overlap, **values}
+    if strategy in UNSIZED:
+        sizing = SIZING[str(strategy)]
+        values = {**values, "chunking.size": sizing.size, "chunking.overlap": sizing.overlap}
     made = replace(base, **{BY_NAME[name].attribute: value for name, value in values.items()})  # type: ignore[arg-type]
     _check_together(made)
     return made

@@ -1,13 +1,14 @@
 """Question → passages, every stage timed and kept. Read this first."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from sitt_core.configuration import Configuration, require_retriever
-from sitt_core.retrieval.dense import rank_dense
-from sitt_core.retrieval.fusion import fuse_rrf
+from sitt_core.retrieval.dense import rank_dense, rank_hnsw
+from sitt_core.retrieval.fusion import fuse_convex, fuse_rrf
 from sitt_core.retrieval.keyword import Scorer, rank_keyword
 from sitt_core.retrieval.words import tokenize
 from sitt_core.store.reading import Corpus, Index
@@ -60,12 +61,12 @@ def search(question: str, engine: Engine, *, filters: Filters | None = None) -> 
     stages = [*dense_stages, *keyword_stages]
     rankings = {stage.name: stage.hits for stage in stages if stage.name in ("dense", "keyword")}
     started = clock.now()
-    fused = fuse_rrf(rankings, k=configuration.fusion_k) if len(rankings) > 1 else list(next(iter(rankings.values())))
+    fused, how = _fuse(configuration, rankings) if len(rankings) > 1 else (list(next(iter(rankings.values()))), "")
     if len(rankings) > 1:
         taken = sum(len(ranking) for ranking in rankings.values())
-        stages.append(Stage("fusion", started, clock.now() - started, taken, tuple(fused), f"reciprocal rank, k {configuration.fusion_k}"))
+        stages.append(Stage("fusion", started, clock.now() - started, taken, tuple(fused), how))
     started = clock.now()
-    distinct = _one_per_text(fused, index)
+    distinct = one_per_text(fused, index)
     passages = engine.corpus.passages(index, distinct[: configuration.top_k], allowed=allowed)
     merged = len(fused) - len(distinct)
     note = f"{merged} with the same text as a better one" if merged else ""
@@ -76,15 +77,47 @@ def search(question: str, engine: Engine, *, filters: Filters | None = None) -> 
 
 def _dense(question: str, engine: Engine, allowed: Mask | None, clock: Clock) -> list[Stage]:
     assert engine.embed is not None
-    index, n = engine.index, engine.configuration.fusion_candidates
     started = clock.now()
     queries = engine.embed([question])
     embedded = clock.now()
-    ranking = rank_dense(index.vectors, index.chunk_ids, queries, n, allowed=allowed)[0]
+    ranking, path = _rank_dense(engine, queries, allowed)
     return [
         Stage("embed", started, embedded - started, 1, (), f"{queries.shape[1]} dimensions"),
-        Stage("dense", embedded, clock.now() - embedded, len(index.chunk_ids), tuple(ranking), "exact: one product with every vector"),
+        Stage("dense", embedded, clock.now() - embedded, len(engine.index.chunk_ids), tuple(ranking), path),
     ]
+
+
+def _rank_dense(engine: Engine, queries: Matrix, allowed: Mask | None) -> tuple[list[Hit], str]:
+    """The ranking of one question, and the path that made it: the graph knows no filters, so they mean exact search."""
+    configuration, index, exact = engine.configuration, engine.index, "exact: one product with every vector"
+    n = configuration.fusion_candidates
+    if configuration.dense == "hnsw" and allowed is None:
+        ef = configuration.hnsw_ef_search
+        nearest = partial(engine.corpus.nearest, index, ef_search=ef)
+        ranking = rank_hnsw(nearest, index.vectors, index.chunk_ids, queries, n)[0]
+        if len(ranking) == min(n, len(index.chunk_ids)):
+            return ranking, f"hnsw: ef_search {ef}, {_graph_recall(index, ef)}"
+        exact += f" (the graph gave only {len(ranking)})"
+    elif configuration.dense == "hnsw":
+        exact += " (filters mean exact search)"
+    return rank_dense(index.vectors, index.chunk_ids, queries, n, allowed=allowed)[0], exact
+
+
+def _graph_recall(index: Index, ef_search: int) -> str:
+    measured = index.meta.get("hnsw_recall_ef", "")
+    there = "" if measured == str(ef_search) else f" with ef_search {measured}"
+    return f"recall {float(index.meta['hnsw_recall']):.2f} against exact when built{there}"
+
+
+def _fuse(configuration: Configuration, rankings: Mapping[str, Sequence[Hit]]) -> tuple[list[Hit], str]:
+    """The one ranking, and how it came about."""
+    if configuration.fusion == "rrf":
+        return fuse_rrf(rankings, k=configuration.fusion_k), f"reciprocal rank, k {configuration.fusion_k}"
+    alpha, empty = configuration.fusion_alpha, [name for name, ranking in rankings.items() if not ranking]
+    note = f"convex sum of scores from 0 to 1, dense {alpha:g}, keyword {round(1 - alpha, 4):g}"
+    if empty:
+        note = f"convex sum of scores from 0 to 1; {' and '.join(empty)} found nothing and has no weight"
+    return fuse_convex(rankings, alpha=alpha), note
 
 
 def _keyword(question: str, engine: Engine, allowed: Mask | None, clock: Clock) -> list[Stage]:
@@ -99,7 +132,7 @@ def _keyword(question: str, engine: Engine, allowed: Mask | None, clock: Clock) 
     return [Stage("keyword", started, clock.now() - started, len(index.chunk_ids), tuple(ranking), note)]
 
 
-def _one_per_text(hits: Sequence[Hit], index: Index) -> list[Hit]:
+def one_per_text(hits: Sequence[Hit], index: Index) -> list[Hit]:
     """The hits without those whose text a better hit already has."""
     seen: set[int] = set()
     kept = []

@@ -31,6 +31,16 @@ class Settings:
         return self.data_dir / "store"
 
     @property
+    def models_dir(self) -> Path:
+        """Models that were converted here, each made once."""
+        return self.data_dir / "models"
+
+    @property
+    def notes_dir(self) -> Path:
+        """What people leave behind: presets, recent questions."""
+        return self.data_dir / "notes"
+
+    @property
     def jobs_dir(self) -> Path:
         """One folder per long piece of work."""
         return self.data_dir / "jobs"

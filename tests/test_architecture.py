@@ -18,11 +18,19 @@ LAYERS = (
     ("sitt_core.surfaces",),
     ("evals",),
     ("sitt_core.build",),
-    ("sitt_core.pipeline", "sitt_core.ingest"),
+    ("sitt_core.pipeline", "sitt_core.ingest", "sitt_core.anatomy", "sitt_core.whynot"),
     ("sitt_core.retrieval", "sitt_core.answering", "sitt_core.guard", "sitt_core.sources"),
     ("sitt_core.store",),
     ("sitt_core.chunking", "sitt_core.embedding", "sitt_core.providers"),
-    ("sitt_core.jobs", "sitt_core.costs", "sitt_core.notes", "sitt_core.text", "sitt_core.settings", "sitt_core.configuration"),
+    (
+        "sitt_core.jobs",
+        "sitt_core.costs",
+        "sitt_core.notes",
+        "sitt_core.quotes",
+        "sitt_core.text",
+        "sitt_core.settings",
+        "sitt_core.configuration",
+    ),
     ("sitt_core.errors", "sitt_core.types"),
 )
 """From top to bottom: a module imports only from layers below its own."""
@@ -32,10 +40,15 @@ ONE_PIECE = ("sitt_core.surfaces", "sitt_core.store", "evals")
 
 SIBLINGS = (
     ("sitt_core.settings", "sitt_core.configuration"),
+    ("sitt_core.whynot", "sitt_core.pipeline"),
     ("sitt_core.chunking", "sitt_core.chunking.pack"),
     ("sitt_core.chunking", "sitt_core.chunking.header"),
+    ("sitt_core.chunking.semantic", "sitt_core.chunking.structural"),
     ("sitt_core.chunking.chunks", "sitt_core.chunking"),
     ("sitt_core.embedding", "sitt_core.embedding.windows"),
+    ("sitt_core.embedding", "sitt_core.embedding.converted"),
+    ("sitt_core.embedding.int8", "sitt_core.embedding.minilm"),
+    ("sitt_core.embedding.static", "sitt_core.embedding.minilm"),
     ("sitt_core.retrieval.keyword", "sitt_core.retrieval.dense"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
 )

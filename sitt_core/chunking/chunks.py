@@ -5,12 +5,15 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sitt_core.chunking.fixed import spans_fixed
 from sitt_core.chunking.header import blocks_of, header
+from sitt_core.chunking.semantic import EmbedSentences, spans_semantic
 from sitt_core.chunking.sentence import spans_sentence
 from sitt_core.chunking.structural import spans_structural
-from sitt_core.configuration import SIZING, Configuration
+from sitt_core.chunking.whole import spans_whole
+from sitt_core.configuration import SIZING, UNSIZED, Configuration
 from sitt_core.text import count_tokens, sha256_text
 from sitt_core.types import Chunk, Document, Span
 
@@ -21,12 +24,20 @@ STRATEGIES: dict[str, Callable[..., list[Span]]] = {
     "structural": spans_structural,
     "sentence": spans_sentence,
     "fixed": spans_fixed,
+    "semantic": spans_semantic,
+    "whole": spans_whole,
 }
 
 
-def chunk(document: Document, configuration: Configuration) -> list[Chunk]:
-    """The document's chunks in order of their start; none is blank, and together they hold all of the text but white space."""
+def chunk(document: Document, configuration: Configuration, *, embed: EmbedSentences | None = None) -> list[Chunk]:
+    """The document's chunks in order of their start; none is blank, and together they hold all of the text but white space.
+
+    `embed` gives `semantic` the vectors of sentences; the other strategies do not call it. Raises what it raises.
+    """
     cut = STRATEGIES[configuration.chunking_strategy]
+    if configuration.chunking_strategy == "semantic":
+        assert embed is not None, "semantic chunking compares vectors"
+        cut = partial(cut, percentile=configuration.chunking_breakpoint, embed=embed)
     spans = cut(document, size=configuration.chunking_size, overlap=configuration.chunking_overlap)
     seen: Counter[str] = Counter()
     chunks = []
@@ -63,6 +74,8 @@ def heading_path(document: Document, span: Span) -> tuple[str, ...]:
 
 
 def count_oversized(chunks: Sequence[Chunk], configuration: Configuration) -> int:
-    """How many chunks exceed `chunking.size`; each of them is a single grapheme."""
+    """How many chunks exceed `chunking.size`, each of them a single grapheme; none of a strategy that ignores the size."""
+    if configuration.chunking_strategy in UNSIZED:
+        return 0
     in_tokens = SIZING[configuration.chunking_strategy].size_unit == "tokens"
     return sum((chunk.tokens if in_tokens else len(chunk.text)) > configuration.chunking_size for chunk in chunks)

@@ -1,11 +1,14 @@
-"""Ranking by cosine similarity: one product per question over unit vectors that were read once."""
+"""Ranking by cosine similarity: by one product per question over unit vectors that were read once, or by an HNSW graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sitt_core.types import Hit, Mask, Matrix
+
+Nearest = Callable[[NDArray[np.float32], int], NDArray[np.int64]]
+"""A unit vector (dimension,) and a depth to the positions of about the nearest chunks, in any order."""
 
 
 def rank_dense(vectors: Matrix, chunk_ids: Sequence[str], queries: Matrix, n: int, *, allowed: Mask | None = None) -> list[list[Hit]]:
@@ -17,6 +20,18 @@ def rank_dense(vectors: Matrix, chunk_ids: Sequence[str], queries: Matrix, n: in
     # Not `queries @ vectors.T`: BLAS rounds a row differently by its place and by how many questions come at once, so that
     # equal vectors would not tie and a batch would not rank as its questions do one by one. einsum is as fast for one.
     return [_hits(np.einsum("ij,j->i", vectors, query), chunk_ids, n, allowed) for query in queries]
+
+
+def rank_hnsw(nearest: Nearest, vectors: Matrix, chunk_ids: Sequence[str], queries: Matrix, n: int) -> list[list[Hit]]:
+    """As `rank_dense`, among the chunks that a graph names: nearly always the same, and some may be missed.
+
+    A graph may hand over fewer than `n`; scores, ranks and ties are those of `rank_dense` for the chunks it names.
+    """
+    rankings = []
+    for query in queries:
+        named = np.sort(nearest(query, n))
+        rankings.append(_hits(np.einsum("ij,j->i", vectors[named], query), [chunk_ids[at] for at in named.tolist()], n, None))
+    return rankings
 
 
 def _hits(similarity: NDArray[np.float32], chunk_ids: Sequence[str], n: int, allowed: Mask | None) -> list[Hit]:

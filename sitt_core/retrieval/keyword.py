@@ -20,17 +20,47 @@ Scorer = Callable[[list[int]], NDArray[np.float32]]
 
 def build_postings(texts: Sequence[str], language: str) -> Postings:
     """Tokenizes every text once and weighs its words with bm25s (method lucene, k1 1.5, b 0.75)."""
-    words = [tokenize(text, language) for text in texts]
-    terms = {term: number for number, term in enumerate(sorted({word for bag in words for word in bag}))}
-    held: list[list[tuple[int, int]]] = [[] for _ in terms]
-    for chunk, bag in enumerate(words):
-        for term, count in Counter(bag).items():
-            held[terms[term]].append((chunk, count))
-    starts = np.concatenate(([0], np.cumsum([len(pairs) for pairs in held]))).astype(np.int64)
-    pairs = np.array([pair for pairs in held for pair in pairs], dtype=np.int32).reshape(-1, 2)
-    weights = _weigh([[terms[word] for word in bag] for bag in words], len(terms))
-    lengths = np.array([len(bag) for bag in words], dtype=np.int32)
-    return Postings(terms, starts, pairs[:, 0].copy(), pairs[:, 1].copy(), weights, lengths)
+    return _assemble(_count(texts, range(len(texts)), language), len(texts))
+
+
+def extend_postings(old: Postings, before: Sequence[int], texts: Sequence[str], language: str) -> Postings:
+    """What `build_postings` gives for `texts`, tokenizing only those that are new: text i was at place `before[i]` of `old`, or -1."""
+    place = np.full(len(old.lengths), -1, dtype=np.int64)
+    places = np.asarray(before, dtype=np.int64)
+    place[places[places >= 0]] = np.flatnonzero(places >= 0)
+    names = np.array(list(old.terms), dtype=object)
+    owners, now = np.repeat(np.arange(len(names)), np.diff(old.starts)), place[old.chunks]
+    kept = now >= 0
+    new = [at for at, was in enumerate(before) if was < 0]
+    words, chunks, counts = _count([texts[at] for at in new], new, language)
+    counted = (names[owners[kept]].tolist() + words, now[kept].tolist() + chunks, old.counts[kept].tolist() + counts)
+    return _assemble(counted, len(texts))
+
+
+_Counts = tuple[list[str], list[int], list[int]]
+"""Parallel: a word, a chunk that holds it, how often; in any order."""
+
+
+def _count(texts: Sequence[str], chunks: Sequence[int], language: str) -> _Counts:
+    rows = [
+        (word, chunk, count) for chunk, text in zip(chunks, texts, strict=True) for word, count in Counter(tokenize(text, language)).items()
+    ]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+
+
+def _assemble(counted: _Counts, size: int) -> Postings:
+    """The postings of `size` chunks: by word in alphabetical order, then by chunk."""
+    terms = {term: number for number, term in enumerate(sorted(set(counted[0])))}
+    owners = np.array([terms[word] for word in counted[0]], dtype=np.int64)
+    chunks, counts = np.array(counted[1], dtype=np.int32), np.array(counted[2], dtype=np.int32)
+    order = np.lexsort((chunks, owners))
+    owners, chunks, counts = owners[order], chunks[order], counts[order]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=len(terms))))).astype(np.int64)
+    lengths = np.bincount(chunks, weights=counts, minlength=size).astype(np.int32)
+    by_chunk = np.argsort(chunks, kind="stable")
+    bags = np.split(np.repeat(owners[by_chunk], counts[by_chunk]), np.cumsum(lengths)[:-1])
+    weights = _weigh([bag.tolist() for bag in bags], len(terms))
+    return Postings(terms, starts, chunks, counts, weights, lengths)
 
 
 def _weigh(bags: list[list[int]], terms: int) -> NDArray[np.float32]:

@@ -1,11 +1,12 @@
 """How a folder of Markdown becomes documents: front matter, then sections and blocks with exact offsets."""
 
 import functools
+import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,8 @@ from sitt_core.errors import SourceError, shown
 from sitt_core.text import decode, normalise, sha256_text
 from sitt_core.types import Block, BlockKind, Document, Failure, Listing, Section, Source
 
+VERSION = 1
+"""Raised when the same file would become another document, with other sections or blocks."""
 SUFFIXES = (".md", ".markdown", ".mdown")
 MAX_BYTES = 5_000_000
 MAX_FRONT_MATTER = 65_536
@@ -66,10 +69,10 @@ class _FrontMatter:
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = None) -> Listing:
+def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = None, stored: Iterable[Document] = ()) -> Listing:
     """Every Markdown file below `folder` as a document, by relative path; a file that cannot be one is a failure with its reason.
 
-    `origin` is how the corpus names this source. Hidden files and folders are left out, and so is what a symbolic link
+    A file whose bytes are those that a `stored` document of this origin was read from is that document: nothing is parsed. `origin` is how the corpus names this source. Hidden files and folders are left out, and so is what a symbolic link
     takes from outside. Without an attribution addresses begin with the folder's own name. Raises SourceError for what is
     no folder or holds no Markdown.
     """
@@ -82,12 +85,18 @@ def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = 
             got=f"none in {shown(str(folder))}",
             remedy="Choose the folder that holds the texts, or rename them.",
         )
+    known = {document.id: document for document in stored if document.origin == origin}
+    attribution = attribution or Attribution(prefix=root.name)
     documents = []
     for file in files:
         name = file.relative_to(root).as_posix()
         try:
             data = _bytes(file, name)
-            documents.append(read_markdown(data, name=name, origin=origin, attribution=attribution or Attribution(prefix=root.name)))
+            old = known.get(name)
+            if old is not None and old.revision == _revision(data, name, attribution):
+                documents.append(old)
+            else:
+                documents.append(read_markdown(data, name=name, origin=origin, attribution=attribution))
         except SourceError as error:
             failures.append(Failure(_printable(name), str(error)))
     return Listing(origin, tuple(documents), tuple(failures), complete)
@@ -145,6 +154,13 @@ def _bytes(file: Path, name: str) -> bytes:
         ) from None
 
 
+def _revision(data: bytes, name: str, attribution: Attribution) -> str:
+    """Names all that a document is made from: its file's bytes, its place, its attribution and this version of the reader."""
+    made_from = hashlib.sha256(repr((VERSION, name, attribution)).encode())
+    made_from.update(data)
+    return made_from.hexdigest()[:16]
+
+
 def _printable(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
@@ -177,7 +193,7 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         sections=sections,
         blocks=blocks,
         sha256=sha256,
-        revision=sha256[:12],
+        revision=_revision(data, name, attribution),
         countries=countries,
         aliases=aliases,
         origin=origin,

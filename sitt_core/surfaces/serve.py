@@ -100,7 +100,7 @@ def build_missing_index(settings: Settings, report: "Report") -> "Built | None":
 
     workshop, configuration = build.Workshop(settings), settings.defaults
     corpus = build.corpus_or_none(workshop, DEFAULT_CORPUS)
-    if corpus is not None and corpus.has_index(configuration.index_key):
+    if corpus is not None and corpus.has_index_for(configuration):
         return None
     print(f"Building the field guide's index ({configuration.slug}), once:", file=sys.stderr)
     if corpus is not None:

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from sitt_core.configuration import FIELDS
 from tests.dashboard.conftest import served
@@ -32,9 +32,9 @@ def titles(page: Page) -> list[str]:
     return page.locator(".sl-card h2").all_inner_texts()
 
 
-def switch(page: Page, label: str) -> None:
-    """Clicks a toggle of the sidebar by its label."""
-    page.get_by_test_id("stSidebar").get_by_text(label, exact=True).click()
+def segment(page: Page, label: str, value: str) -> Locator:
+    """One choice of a control of the sidebar."""
+    return page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=label).get_by_role("radio", name=value, exact=True)
 
 
 def parameters(page: Page) -> dict[str, list[str]]:
@@ -73,14 +73,14 @@ def test_results_follow_a_switch_without_a_button(page: Page, url: str) -> None:
     open_page(page, url, q="Who was Lisbeth Vefall?")
     both = titles(page)
     expect(page.locator(".sl-found")).to_contain_text("Dense alone")
-    switch(page, "Dense: minilm vectors")
+    segment(page, "Dense: vectors", "off").click()
     expect(page.locator(".sl-found")).to_have_count(0)
     settle(page)
     assert parameters(page)["dense"] == ["off"]
     expect(page.locator(".sl-card").first).not_to_contain_text("cosine")
     alone = titles(page)
     assert alone != both
-    switch(page, "Dense: minilm vectors")
+    segment(page, "Dense: vectors", "exact").click()
     expect(page.locator(".sl-found")).to_be_visible()
     settle(page)
     assert titles(page) == both
@@ -205,6 +205,61 @@ def test_a_missing_index_is_built_with_estimate_progress_and_result(page: Page, 
     expect(panel).to_contain_text("vectors cached")
     page.get_by_role("button", name="Build this index").click()
     expect(page.locator(".sl-card").first).to_contain_text("kelpie")
+
+
+def test_controls_wake_when_they_matter(page: Page, url: str) -> None:
+    """Alpha and k of fusion take turns, the graph's numbers need hnsw, and the selection stays where it was put."""
+    open_page(page, url, q=MANITOBA)
+    sidebar = page.get_by_test_id("stSidebar")
+    sidebar.get_by_text("Fusion, HNSW and long texts").click()
+    alpha = sidebar.get_by_role("slider", name="Convex alpha")
+    k, ef = sidebar.get_by_role("spinbutton", name="RRF k"), sidebar.get_by_role("spinbutton", name="HNSW ef search")
+    expect(k).to_be_enabled()
+    expect(k).to_have_value("60")
+    expect(alpha).to_be_disabled()
+    expect(ef).to_be_disabled()
+    segment(page, "Fusion", "convex").click()
+    expect(alpha).to_be_enabled()
+    expect(k).to_be_disabled()
+    alpha.press("ArrowRight")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Manipogo")
+    settle(page)
+    assert (parameters(page)["fusion"], parameters(page)["fusion.alpha"]) == (["convex"], ["0.55"])
+    segment(page, "Dense: vectors", "hnsw").click()
+    expect(ef).to_be_enabled()
+    expect(segment(page, "Fusion", "convex")).to_be_checked()
+    expect(segment(page, "Dense: vectors", "hnsw")).to_be_checked()
+
+
+def test_semantic_chunking_brings_its_own_controls(page: Page, url: str) -> None:
+    """Breakpoint and its embedder are there while it is chosen; its index is built and shown, and whole greys the sizes."""
+    open_page(page, url, corpus="hostile", q="kelpie")
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar.get_by_label("Breakpoint", exact=True)).to_have_count(0)
+    sidebar.get_by_role("radiogroup", name="Chunking").get_by_text("semantic").click()
+    expect(sidebar.get_by_label("Breakpoint", exact=True)).to_have_value("90")
+    expect(sidebar.get_by_label("Breakpoint embedder", exact=True)).to_have_value("minilm")
+    page.get_by_role("button", name="Build this index").click()
+    expect(page.locator(".sl-card").first).to_contain_text("kelpie")
+    sidebar.get_by_role("radiogroup", name="Chunking").get_by_text("whole").click()
+    expect(sidebar.get_by_role("spinbutton", name="Size, tokens")).to_be_disabled()
+    expect(sidebar.get_by_label("Breakpoint", exact=True)).to_have_count(0)
+
+
+def test_an_embedder_is_typed_by_name(page: Page, url: str) -> None:
+    """What is no model is refused beside the controls and changes nothing; a model that is not there is told on the page."""
+    open_page(page, url, corpus="hostile", q="kelpie")
+    box = page.get_by_test_id("stSidebar").get_by_label("Embedder", exact=True)
+    box.fill("nonsense")
+    box.press("Enter")
+    expect(page.get_by_test_id("stSidebar").locator(".sl-notice")).to_contain_text("st:NAME; got 'nonsense'")
+    expect(box).to_have_value("minilm")
+    box.fill("st:nobody/no-such-model")
+    box.press("Enter")
+    expect(page.get_by_test_id("stMain").get_by_test_id("stAlert")).to_contain_text("nobody/no-such-model")
+    expect(box).to_have_value("st:nobody/no-such-model")
+    settle(page)
+    assert parameters(page)["embedder"] == ["st:nobody/no-such-model"]
 
 
 def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str) -> None:

@@ -1,3 +1,4 @@
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from sitt_core import build
 from sitt_core.build import Workshop, check_language, corpus_or_none, read_source
-from sitt_core.configuration import Configuration, configure
+from sitt_core.configuration import BY_NAME, Configuration, configure
 from sitt_core.errors import IndexMissing, InvalidInput, ModelError, NotFound, SourceError, StoreError
 from sitt_core.pipeline import search
 from sitt_core.retrieval.words import LANGUAGES
@@ -19,7 +20,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which embedders were loaded, each of them the fake one."""
     calls: list[str] = []
 
-    def load(*, overlong: str) -> HashEmbedder:
+    def load(*, overlong: str, models_dir: Path) -> HashEmbedder:
         calls.append(overlong)
         return HashEmbedder()
 
@@ -102,6 +103,69 @@ def test_an_embedder_is_loaded_once(workshop: Workshop, loaded: list[str]) -> No
     assert loaded == ["windows", "truncate"]
 
 
+def test_every_embedder_that_can_be_chosen_can_be_loaded() -> None:
+    """The configuration's choices, hidden ones too, are those that build knows."""
+    field = BY_NAME["embedder"]
+    assert set(build.EMBEDDERS) == {*field.choices, *field.hidden}
+    assert field.prefixes == (build.PREFIX,)
+    assert set(BY_NAME["chunking.embedder"].choices) <= set(build.EMBEDDERS)
+
+
+def test_converted_models_belong_to_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever loads an embedder is told where models are kept."""
+    told: list[Path] = []
+
+    def load(*, overlong: str, models_dir: Path) -> HashEmbedder:
+        told.append(models_dir)
+        return HashEmbedder()
+
+    monkeypatch.setitem(build.EMBEDDERS, "minilm-int8", load)
+    Workshop(Settings(tmp_path)).embedder(configure({"embedder": "minilm-int8"}))
+    assert told == [tmp_path / "models"]
+
+
+def test_a_model_by_name_goes_to_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`st:` is handed on with the whole name, and a model that is not there is a ModelError that is not remembered."""
+    asked: list[tuple[str, str]] = []
+
+    def load(name: str, *, overlong: str) -> HashEmbedder:
+        asked.append((name, overlong))
+        return HashEmbedder()
+
+    workshop = Workshop(Settings(tmp_path))
+    chosen = configure({"embedder": f"st:{tmp_path}/none"})
+    with pytest.raises(ModelError, match="no folder there"):
+        workshop.embedder(chosen)
+    monkeypatch.setattr(build, "load_st", load)
+    workshop.embedder(chosen)
+    assert asked == [(f"st:{tmp_path}/none", "windows")]
+
+
+def test_the_hash_embedder_needs_nothing(tmp_path: Path) -> None:
+    """It is there at once, for tests and soak runs."""
+    embedder = Workshop(Settings(tmp_path)).embedder(configure({"embedder": "hash"}))
+    assert (embedder.name, embedder.embed_queries(["lake"]).shape) == ("hash", (1, 64))
+
+
+def test_a_slow_embedder_keeps_nobody_waiting(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one model is being made, corpora and other embedders are there; who wants the same one gets that one."""
+    go_on, loading = threading.Event(), threading.Event()
+
+    def slow(*, overlong: str, models_dir: Path) -> HashEmbedder:
+        loading.set()
+        assert go_on.wait(60)
+        return HashEmbedder(seed=1)
+
+    monkeypatch.setitem(build.EMBEDDERS, "static-minilm", slow)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(workshop.embedder, configure({"embedder": "static-minilm"})) for _ in range(2)]
+        assert loading.wait(60)
+        assert workshop.embedder(Configuration()).name == "fake-0"
+        assert workshop.corpus(corpora.NAME).generation == "000001"
+        go_on.set()
+        assert waiting[0].result() is waiting[1].result()
+
+
 def test_a_scorer_is_made_once_for_an_index(workshop: Workshop) -> None:
     """Engines over the same index share it."""
     corpus = workshop.corpus(corpora.NAME)
@@ -113,7 +177,7 @@ def test_a_scorer_is_made_once_for_an_index(workshop: Workshop) -> None:
 def test_a_model_that_cannot_be_loaded_is_tried_again(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure is named and not remembered."""
 
-    def missing(*, overlong: str) -> HashEmbedder:
+    def missing(*, overlong: str, models_dir: Path) -> HashEmbedder:
         raise ModelError(expected="weights", got="none", remedy="Install them.")
 
     with monkeypatch.context() as patched:

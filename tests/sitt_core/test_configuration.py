@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from sitt_core.configuration import (
     BY_NAME,
     FIELDS,
+    GRAPH,
     SIZING,
+    UNSIZED,
     Configuration,
     Field,
     Value,
+    applies,
     configure,
     configure_leniently,
     from_environment,
@@ -27,23 +30,38 @@ FIXED = configure({"chunking.strategy": "fixed"})
 
 
 def values_of(field: Field) -> st.SearchStrategy[Value]:
-    return st.sampled_from(field.choices) if field.choices else st.integers(field.least, field.most)
+    if field.real:
+        return st.floats(field.least, field.most)
+    named = st.sampled_from([f"{prefix}some/Model-1" for prefix in field.prefixes] or [""]).filter(bool)
+    return st.sampled_from([*field.choices, *field.hidden]) | named if field.choices else st.integers(field.least, field.most)
 
 
 def others_of(field: Field) -> list[Value]:
     """Values of a field that are allowed but not its default, and contradict no other default."""
     if field.choices:
-        return [value for value in field.choices if value != DEFAULT[field.name]]
+        named = [f"{prefix}some/Model-1" for prefix in field.prefixes]
+        return [value for value in [*field.choices, *named, *field.hidden] if value != DEFAULT[field.name]]
+    if field.real:
+        return [0.0, 0.25, 1.0]
     return [value for value in (DEFAULT[field.name] + step for step in (-1, 1)) if field.least <= value <= field.most]  # type: ignore[operator]
 
 
+NEEDED: dict[str, dict[str, object]] = {
+    "chunking.embedder": {"chunking.strategy": "semantic"},
+    "chunking.breakpoint": {"chunking.strategy": "semantic"},
+    "hnsw.m": {"dense": "hnsw"},
+    "hnsw.ef_construction": {"dense": "hnsw"},
+    "hnsw.ef_search": {"dense": "hnsw"},
+    "fusion.alpha": {"fusion": "convex"},
+}
+"""What has to be set before a field makes any difference; the others always do, while fusion is rrf."""
 CHANGES = [(field.name, value) for field in FIELDS for value in others_of(field)]
 KEYS = ("chunking_key", "index_key", "retrieval_key", "key")
 CHANGED = {"chunking": KEYS, "index": KEYS[1:], "retrieval": KEYS[2:], "view": KEYS[3:]}
 ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.lists(st.integers(), max_size=2))
 LINKS = st.dictionaries(
     st.one_of(st.sampled_from(list(BY_NAME)), st.text(max_size=8)),
-    st.one_of(ANYTHING, st.integers(1, 60), st.sampled_from(["fixed", "sentence", "structural", "off", "bm25s"])),
+    st.one_of(ANYTHING, st.integers(1, 60), st.sampled_from(["fixed", "sentence", "whole", "semantic", "off", "bm25s", "0.5"])),
     max_size=8,
 )
 VALID = st.dictionaries(st.just("chunking.strategy"), st.sampled_from(list(SIZING))).map(configure)
@@ -105,6 +123,8 @@ class TestStrategies:
             pytest.param({"chunking.overlap": 7, "chunking.strategy": "sentence"}, 1024, 7, id="an explicit overlap stays"),
             pytest.param({"chunking.strategy": "fixed"}, 100, 3, id="the same strategy changes nothing"),
             pytest.param({"chunking.size": 90}, 90, 3, id="a size alone"),
+            pytest.param({"chunking.strategy": "semantic", "chunking.overlap": 2}, 500, 2, id="semantic, its overlap in sentences"),
+            pytest.param({"chunking.strategy": "whole", "chunking.size": 90, "chunking.overlap": 9}, 8000, 0, id="whole pins both"),
         ],
     )
     def test_sizes(self, changes: Mapping[str, object], size: int, overlap: int) -> None:
@@ -113,6 +133,99 @@ class TestStrategies:
         made = configure(changes, base)
         assert (made.chunking_size, made.chunking_overlap) == (size, overlap)
 
+    @pytest.mark.parametrize("strategy", UNSIZED)
+    def test_a_strategy_without_sizes_is_one_configuration(self, strategy: str) -> None:
+        """A size or overlap given to `whole`, at once or later, leaves it as it is; another strategy brings its own again."""
+        whole = configure({"chunking.strategy": strategy})
+        assert configure({"chunking.size": 77, "chunking.overlap": 3}, whole) == whole
+        assert configure({"chunking.strategy": "fixed"}, whole) == FIXED
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        "value", ["st:all-MiniLM-L6-v2", "st:BAAI/bge-small-en-v1.5", "st:~/models/my model", "st:/srv/模型", "st:st:x", "st:" + "n" * 297]
+    )
+    def test_any_model_by_name_or_folder(self, value: str) -> None:
+        """What follows `st:` is kept as it is, up to 300 characters in all, and survives the way through text."""
+        made = configure({"embedder": value})
+        assert made.embedder == value
+        assert configure(made.to_dict()) == made
+        assert made.index_key not in (DEFAULT.index_key, configure({"embedder": "st:other"}).index_key)
+
+    @pytest.mark.parametrize(
+        "value",
+        ["st:", "st: ", "ST:x", " st:x", "st", "st:a\x00b", "st:a\nb", "st:\udcff", "st:" + "n" * 298, "voyage-4", 5, None],
+        ids=lambda value: ascii(value)[:16],
+    )
+    def test_what_is_no_name(self, value: object) -> None:
+        """A prefix without a name, control characters, what is no Unicode and a name without end are refused."""
+        with pytest.raises(InvalidInput) as caught:
+            configure({"embedder": value})
+        assert caught.value.expected == "embedder to be minilm | minilm-int8 | static-minilm | st:NAME"
+
+    @pytest.mark.parametrize("name", ["embedder", "chunking.embedder"])
+    def test_hash_is_taken_and_not_named(self, name: str) -> None:
+        """`hash`, for tests and soak runs, is a value like others; no error and no help offers it."""
+        changes = {"chunking.strategy": "semantic", name: "hash"}
+        assert configure(changes)[name] == "hash"
+        assert "hash" not in BY_NAME[name].allowed
+
+    def test_only_the_index_embedder_takes_names(self) -> None:
+        """The breakpoints' embedder is one of those at hand offline."""
+        with pytest.raises(InvalidInput, match=r"chunking\.embedder to be minilm \| minilm-int8 \| static-minilm; got 'st:x'"):
+            configure({"chunking.embedder": "st:x"})
+
+
+class TestReal:
+    @pytest.mark.parametrize(
+        ("given_", "kept"),
+        [
+            ("0.5", 0.5),
+            (".5", 0.5),
+            (" 0.70 ", 0.7),
+            ("1", 1.0),
+            (0, 0.0),
+            (1, 1.0),
+            (0.1 + 0.2, 0.3),
+            ("0.333333333", 0.3333),
+            (1e-9, 0.0),
+        ],
+    )
+    def test_a_share(self, given_: object, kept: float) -> None:
+        """A real number comes as number or text and is kept to four decimals, so that its text is the same number again."""
+        made = configure({"fusion.alpha": given_})
+        assert made.fusion_alpha == kept
+        assert isinstance(made.fusion_alpha, float)
+        assert configure({"fusion.alpha": str(made.fusion_alpha)}) == made
+
+    @pytest.mark.parametrize(
+        "given_",
+        [
+            "1.01",
+            -0.01,
+            2,
+            "",
+            ".",
+            "1.",
+            "1e-3",
+            "0,5",
+            "-0",
+            "½",
+            "nan",
+            float("nan"),
+            float("inf"),
+            True,
+            None,
+            [0.5],
+            "0." + "3" * 5000,
+        ],
+        ids=repr,
+    )
+    def test_what_is_no_share(self, given_: object) -> None:
+        """Anything but a plain decimal from 0 to 1 is refused with the range."""
+        with pytest.raises(InvalidInput, match=r"fusion\.alpha to be a number from 0 to 1"):
+            configure({"fusion.alpha": given_})
+
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -120,10 +233,15 @@ class TestErrors:
         [
             pytest.param({"topk": 5}, "one of the fields chunking.strategy, chunking.size", "'topk'", id="unknown field"),
             pytest.param({"top_k ": 5}, "one of the fields", "'top_k '", id="field with a space"),
-            pytest.param({"dense": "on"}, "dense to be exact | off", "'on'", id="unknown value"),
-            pytest.param({"dense": "EXACT"}, "dense to be exact | off", "'EXACT'", id="wrong case"),
-            pytest.param({"dense": None}, "dense to be exact | off", "None", id="nothing for a choice"),
-            pytest.param({"dense": ["exact"]}, "dense to be exact | off", "['exact']", id="list for a choice"),
+            pytest.param({"hnsw.m": 1}, "hnsw.m to be a whole number from 2 to 64", "1", id="a graph without links"),
+            pytest.param({"chunking.breakpoint": 100}, "chunking.breakpoint to be a whole number from 50 to 99", "100", id="no breakpoint"),
+            pytest.param(
+                {"embedder": "minilm-l6"}, "embedder to be minilm | minilm-int8 | static-minilm | st:NAME", "'minilm-l6'", id="embedder"
+            ),
+            pytest.param({"dense": "on"}, "dense to be exact | hnsw | off", "'on'", id="unknown value"),
+            pytest.param({"dense": "EXACT"}, "dense to be exact | hnsw | off", "'EXACT'", id="wrong case"),
+            pytest.param({"dense": None}, "dense to be exact | hnsw | off", "None", id="nothing for a choice"),
+            pytest.param({"dense": ["exact"]}, "dense to be exact | hnsw | off", "['exact']", id="list for a choice"),
             pytest.param({"top_k": 0}, "top_k to be a whole number from 1 to 100", "0", id="K below 1"),
             pytest.param({"top_k": 101}, "top_k to be a whole number from 1 to 100", "101", id="K above its most"),
             pytest.param({"top_k": True}, "top_k to be a whole number from 1 to 100", "True", id="bool"),
@@ -192,7 +310,14 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("dense", "keyword", "mode"),
-        [("exact", "bm25s", "hybrid"), ("exact", "off", "dense"), ("off", "rank-bm25", "keyword"), ("off", "off", "none")],
+        [
+            ("exact", "bm25s", "hybrid"),
+            ("hnsw", "bm25s", "hybrid"),
+            ("exact", "off", "dense"),
+            ("hnsw", "off", "dense"),
+            ("off", "rank-bm25", "keyword"),
+            ("off", "off", "none"),
+        ],
     )
     def test_mode(self, dense: str, keyword: str, mode: str) -> None:
         """The mode says which retrievers are on; with neither on a search is refused, a configuration is not."""
@@ -210,8 +335,34 @@ class TestKeys:
     def test_which_field_changes_which_key(self, name: str, value: Value) -> None:
         """A chunking field changes every key, an index field all but the chunking's, a retrieval field the last two, top_k the last."""
         kind = "chunking" if name.startswith("chunking.") else BY_NAME[name].role
+        base = configure(NEEDED.get(name, {}))
+        assert applies(name, base)
+        made = configure({name: value}, base)
+        assert tuple(key for key in KEYS if getattr(made, key) != getattr(base, key)) == CHANGED[kind]
+
+    @pytest.mark.parametrize(("name", "value"), [change for change in CHANGES if change[0] in NEEDED], ids=str)
+    def test_a_field_that_does_not_apply_changes_no_key(self, name: str, value: Value) -> None:
+        """Whatever it is set to, the same index is used and the same passages come."""
+        assert not applies(name, DEFAULT)
         made = configure({name: value})
-        assert tuple(key for key in KEYS if getattr(made, key) != getattr(DEFAULT, key)) == CHANGED[kind]
+        assert {key: getattr(made, key) for key in KEYS} == {key: getattr(DEFAULT, key) for key in KEYS}
+
+    def test_the_constant_of_rank_fusion_is_idle_in_the_convex_one(self) -> None:
+        """`fusion.k` and `fusion.alpha` take turns."""
+        convex = configure({"fusion": "convex"})
+        assert applies("fusion.k", DEFAULT)
+        assert not applies("fusion.k", convex)
+        assert configure({"fusion.k": 7}, convex).key == convex.key
+
+    def test_the_default_graph_needs_no_index_of_its_own(self) -> None:
+        """dense=hnsw uses the very index of exact; only other graph parameters name another one, the search's never does."""
+        hnsw = configure({"dense": "hnsw"})
+        assert (hnsw.index_key, hnsw.chunking_key) == (DEFAULT.index_key, DEFAULT.chunking_key)
+        assert hnsw.retrieval_key != DEFAULT.retrieval_key
+        assert configure({"hnsw.ef_search": 400}, hnsw).index_key == DEFAULT.index_key
+        others = [configure({name: 32}, hnsw).index_key for name in GRAPH]
+        assert len({DEFAULT.index_key, *others}) == 1 + len(GRAPH)
+        assert {name: DEFAULT[name] for name in GRAPH} == GRAPH
 
     @pytest.mark.parametrize(
         ("name", "kind"),
@@ -220,11 +371,17 @@ class TestKeys:
             ("chunking.size", "chunking"),
             ("chunking.overlap", "chunking"),
             ("chunking.header", "chunking"),
+            ("chunking.embedder", "chunking"),
+            ("chunking.breakpoint", "chunking"),
             ("embedder", "index"),
             ("overlong", "index"),
             ("dense", "retrieval"),
+            ("hnsw.m", "index"),
+            ("hnsw.ef_construction", "index"),
+            ("hnsw.ef_search", "retrieval"),
             ("keyword", "retrieval"),
             ("fusion", "retrieval"),
+            ("fusion.alpha", "retrieval"),
             ("fusion.k", "retrieval"),
             ("fusion.candidates", "retrieval"),
             ("top_k", "view"),
@@ -255,8 +412,9 @@ class TestKeys:
             ({}, "structural-500·minilm·hybrid·k5"),
             ({"chunking.strategy": "fixed", "keyword": "off", "top_k": 8}, "fixed-256·minilm·dense·k8"),
             ({"dense": "off"}, "structural-500·minilm·keyword·k5"),
+            ({"chunking.strategy": "whole", "dense": "hnsw", "embedder": "st:a/b"}, "whole·st:a/b·hybrid·k5"),
         ],
-        ids=["default", "dense", "keyword"],
+        ids=["default", "dense", "keyword", "whole"],
     )
     def test_slug(self, changes: Mapping[str, object], slug: str) -> None:
         """The slug names chunking, size, embedder, mode and K."""
@@ -268,6 +426,10 @@ class TestLenient:
         ("changes", "kept", "dropped"),
         [
             pytest.param({"top_k": "8", "dense": "off"}, {"top_k": 8, "dense": "off"}, [], id="all good"),
+            pytest.param(
+                {"embedder": "st:a/b", "fusion.alpha": "0.7"}, {"embedder": "st:a/b", "fusion.alpha": 0.7}, [], id="name and share"
+            ),
+            pytest.param({"embedder": "st:", "fusion.alpha": "7"}, {}, ["embedder", "fusion.alpha"], id="no name, no share"),
             pytest.param({"top_k": "8", "dense": "x", "z": "1"}, {"top_k": 8}, ["dense", "z"], id="bad value and unknown field"),
             pytest.param({"top_k: x": "1", "top_k": "8"}, {"top_k": 8}, ["top_k: x"], id="a name that begins like a good one"),
             pytest.param({"top_k": "60", "keyword": "off"}, {"keyword": "off"}, ["top_k"], id="K above the default candidates"),
@@ -309,12 +471,13 @@ class TestLenient:
 
     @given(LINKS, VALID)
     def test_never_fails(self, changes: dict[str, object], base: Configuration) -> None:
-        """Whatever a link holds, a valid configuration comes back, and every field is either kept or named."""
+        """Whatever a link holds, a valid configuration comes back, and every field is kept, pinned by `whole`, or named."""
         made, lines = configure_leniently(changes, base)
         assert configure(made.to_dict()) == made
         kept = [name for name in changes if not any(line.startswith(f"{name}: expected ") for line in lines)]
         assert len(kept) + len(lines) == len(changes)
-        assert all(made[name] == parse_field(name, changes[name]) for name in kept)
+        pinned = ("chunking.size", "chunking.overlap") if made.chunking_strategy in UNSIZED else ()
+        assert all(made[name] == parse_field(name, changes[name]) for name in kept if name not in pinned)
         assert (configure(changes, base) == made) if not lines else True
 
     @given(LINKS, VALID)

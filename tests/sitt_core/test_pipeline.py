@@ -81,6 +81,30 @@ def test_the_displayed_order_is_the_fused_order(corpus: Corpus) -> None:
     assert [passage.rank for passage in result.passages] == list(range(1, 13))
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_convex_fusion_is_what_ran(corpus: Corpus, alpha: float) -> None:
+    """The trace says so with both weights, and every fused score is the weighted sum of scores stretched over 0 to 1."""
+    result = ask(corpus, top_k=12, fusion="convex", fusion__alpha=alpha)
+    fusion = result.trace.stage("fusion")
+    assert fusion is not None
+    assert fusion.note == f"convex sum of scores from 0 to 1, dense {alpha:g}, keyword {1 - alpha:g}"
+    ends = {name: (stage.hits[-1].score, stage.hits[0].score) for name in ("dense", "keyword") if (stage := result.trace.stage(name))}
+    for hit in fusion.hits:
+        shares = {name: (hit.scores[name] - low) / (high - low) for name, (low, high) in ends.items() if name in hit.scores}
+        assert hit.score == pytest.approx(alpha * shares.get("dense", 0) + (1 - alpha) * shares.get("keyword", 0))
+    assert [passage.chunk.id for passage in result.passages] == [hit.chunk_id for hit in fusion.hits[:12]]
+
+
+def test_convex_fusion_drops_the_weight_of_a_leg_that_found_nothing(corpus: Corpus) -> None:
+    """Its passages are those of dense alone, from 1 down to 0, and the trace names the leg."""
+    result = ask(corpus, "zzyzx qwfp", fusion="convex", fusion__alpha=0.2, top_k=12)
+    fusion = result.trace.stage("fusion")
+    assert fusion is not None
+    assert fusion.note == "convex sum of scores from 0 to 1; keyword found nothing and has no weight"
+    assert (fusion.hits[0].score, fusion.hits[-1].score) == (1.0, 0.0)
+    assert places(result) == places(ask(corpus, "zzyzx qwfp", keyword="off", top_k=12))
+
+
 @pytest.mark.parametrize("scorer", ["bm25s", "rank-bm25"])
 def test_keyword_alone_embeds_nothing(corpus: Corpus, scorer: str) -> None:
     """With dense off only the passages that share a word are there, and no embedder is asked."""

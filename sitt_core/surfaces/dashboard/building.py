@@ -7,12 +7,14 @@ import streamlit as st
 
 from sitt_core import jobs
 from sitt_core.configuration import Configuration
+from sitt_core.errors import SittError
 from sitt_core.ingest import Estimate, estimate_build
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.dashboard import cards
 from sitt_core.surfaces.dashboard.state import workshop
-from sitt_core.surfaces.progress import human_seconds, progress_line
+from sitt_core.surfaces.dashboard.told import told
+from sitt_core.surfaces.progress import human_seconds, progress_line, sentences_note
 
 POLL_SECONDS = 0.4
 
@@ -21,9 +23,10 @@ POLL_SECONDS = 0.4
     show_spinner="Counting what this index takes …",
     max_entries=64,
     ttl=600,
-    hash_funcs={Corpus: lambda corpus: (corpus.name, corpus.generation), Configuration: lambda configuration: configuration.index_key},
+    hash_funcs={Corpus: lambda corpus: corpus.identity, Configuration: lambda configuration: configuration.index_key},
 )
-def _estimate(corpus: Corpus, configuration: Configuration) -> Estimate:
+def estimate_index(corpus: Corpus, configuration: Configuration) -> Estimate:
+    """What building an index takes."""
     return estimate_build(corpus, recipe=workshop().recipe(configuration, language=corpus.meta["language"]))
 
 
@@ -32,11 +35,17 @@ def offer_index(corpus: Corpus, configuration: Configuration) -> None:
     key = f"index:{corpus.name}:{corpus.generation}:{configuration.index_key}"
     with st.container(border=True):
         st.html(f'<h2 class="sl-h">{escape(configuration.slug)} has no index yet</h2>')
-        if _watch(key):
+        if watch(key):
             return
-        estimate = _estimate(corpus, configuration)
-        st.write(f"{estimate.chunks:,} chunks, about {human_seconds(estimate.seconds)}; {estimate.cached:,} vectors cached.")
-        st.button("Build this index", type="primary", on_click=_start_index, args=(corpus.name, configuration, key))
+        try:
+            estimate = estimate_index(corpus, configuration)
+        except SittError as error:  # a model that is not there
+            st.error(told(error))
+            return
+        st.write(
+            f"{estimate.chunks:,} chunks, about {human_seconds(estimate.seconds)}; {estimate.cached:,} vectors cached.{sentences_note(estimate.sentences)}"
+        )
+        st.button("Build this index", type="primary", on_click=start_index, args=(corpus.name, configuration, key))
 
 
 def offer_field_guide() -> None:
@@ -44,7 +53,7 @@ def offer_field_guide() -> None:
     key = f"update:{DEFAULT_CORPUS}"
     with st.container(border=True):
         st.html('<h2 class="sl-h">Nothing to ask yet</h2>')
-        if _watch(key):
+        if watch(key):
             return
         st.write(
             "The bundled field guide is a corpus of 94 entries about animals that are reported but not established. Building its index takes about a minute."
@@ -52,18 +61,20 @@ def offer_field_guide() -> None:
         st.button(
             "Build the field guide",
             type="primary",
-            on_click=_start,
+            on_click=start,
             args=(["update", "--source", "field-guide", "--yes"], "Build the field guide", key),
         )
 
 
-def _start_index(corpus: str, configuration: Configuration, key: str) -> None:
+def start_index(corpus: str, configuration: Configuration, key: str) -> None:
+    """Begins to build an index in the background."""
     options = [option for name, value in configuration.to_dict().items() for option in ("--set", f"{name}={value}")]
-    _start(["index", "--corpus", corpus, *options], f"Index {configuration.slug} of {corpus}", key)
+    start(["index", "--corpus", corpus, *options], f"Index {configuration.slug} of {corpus}", key)
 
 
-def _start(arguments: list[str], title: str, key: str) -> None:
-    _estimate.clear()  # what the job embeds, even if it is cancelled, need not be embedded again
+def start(arguments: list[str], title: str, key: str) -> None:
+    """Runs the command line in the background as the job of that key, which `watch` finds again."""
+    estimate_index.clear()  # what the job embeds, even if it is cancelled, need not be embedded again
     settings = workshop().settings
     environment = {**os.environ, "SITT_DATA_DIR": str(settings.data_dir)}
     st.session_state.pop(f"unstarted {key}", None)
@@ -73,7 +84,7 @@ def _start(arguments: list[str], title: str, key: str) -> None:
         st.session_state[f"unstarted {key}"] = f"The build could not be started: {error}. Check the disk and the folder's permissions."
 
 
-def _watch(key: str) -> bool:
+def watch(key: str) -> bool:
     """Shows the job of that key while it runs, or how it ended; False when there is none to wait for."""
     jobs_dir = workshop().settings.jobs_dir
     running = jobs.find_running(jobs_dir, key)

@@ -6,6 +6,7 @@ from html import escape
 
 from sitt_core.retrieval.contributions import Contribution
 from sitt_core.retrieval.highlight import excerpt, matches
+from sitt_core.retrieval.weights import WordWeight
 from sitt_core.types import Passage, Retrieval, Source, Span, Stage
 
 EXCERPT = 460
@@ -18,10 +19,20 @@ STAGE_NAMES = {"dense": "dense", "keyword": "keyword", "fused": "fused"}
 SCORE_UNITS = {"dense": "cosine", "keyword": "BM25", "fused": "RRF"}
 
 
-def passage_card(passage: Passage, *, words: Collection[str], language: str, best: Mapping[str, float], depths: Mapping[str, int]) -> str:
+def passage_card(
+    passage: Passage,
+    *,
+    words: Collection[str],
+    language: str,
+    best: Mapping[str, float],
+    depths: Mapping[str, int],
+    badge: str = "",
+    why: str = "",
+) -> str:
     """One result: title, headings, excerpt with the matched words marked, place, scores, attribution.
 
-    `best` holds the top score of each stage that ran, `depths` how many chunks it ranked.
+    `best` holds the top score of each stage that ran, `depths` how many chunks it ranked. `badge` (beside the title) and
+    `why` (under the scores) are HTML.
     """
     chunk = passage.chunk
     marked = matches(chunk.text, words, language)
@@ -36,10 +47,10 @@ def passage_card(passage: Passage, *, words: Collection[str], language: str, bes
     path = " › ".join(headings(passage.title, chunk.heading_path)) or "lead"
     return (
         f'<article class="sl-card" data-document="{escape(chunk.document_id)}">'
-        f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}</h2>'
+        f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}{badge}</h2>'
         f'<div class="sl-path" dir="auto">{escape(path)}</div>'
         f'<div class="sl-text" dir="auto">{_dots(marked_html(chunk.text, marked, shown), start=shown.start > body, end=shown.end < len(chunk.text))}</div>{more}'
-        f"{_scores(passage, best, depths)}{_place(passage)}{_attribution(passage)}</article>"
+        f"{_scores(passage, best, depths)}{why}{_place(passage)}{_attribution(passage)}</article>"
     )
 
 
@@ -103,6 +114,36 @@ def _attribution(passage: Passage) -> str:
             link = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{link}</a>'
         lines.append(f'<div class="sl-small">{escape(source.title)} · {link} · {escape(_license(source))}</div>')
     return "".join(lines)
+
+
+def why_html(weights: Sequence[WordWeight], asked_as: Mapping[str, str], nowhere: Collection[str], *, chunks: int) -> str:
+    """What each word of the question adds to the passage's BM25 score, as a line that unfolds to a table.
+
+    `asked_as` says how the reader wrote each word; `nowhere` are the words that none of the `chunks` of the index holds.
+    """
+    missing = [written for word, written in asked_as.items() if word not in nowhere and word not in {each.word for each in weights}]
+    absent = "".join(
+        f'<div class="sl-small">{label}: {escape(", ".join(listed))}</div>'
+        for label, listed in (
+            ("not in this passage", missing),
+            ("nowhere in the corpus", [asked_as[word] for word in asked_as if word in nowhere]),
+        )
+        if listed
+    )
+    if not weights:
+        return f'<div class="sl-small">No word of the question stands here.</div>{absent}'
+    total = sum(each.weight for each in weights)
+    line = " · ".join(f"{escape(asked_as.get(each.word, each.word))} {each.weight:.2f}" for each in weights)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(asked_as.get(each.word, each.word))}</th><td>{each.count}×</td><td>{each.holders:,} of {chunks:,}</td>'
+        f"<td>{each.weight:.2f}</td><td>{each.weight / total if total else 0:.0%}</td></tr>"
+        for each in weights
+    )
+    return (
+        f"<details><summary>Words: {line} (= {total:.2f})</summary>"
+        "<table><thead><tr><th>word</th><th>here</th><th>chunks with it</th><th>BM25</th><th>share</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>{absent}</details>"
+    )
 
 
 def _license(source: Source) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from sitt_core.configuration import SIZING
+from sitt_core.configuration import SIZING, UNSIZED
 from sitt_core.pipeline import Engine
+from sitt_core.retrieval.compare import Comparison
 from sitt_core.retrieval.contributions import contributions
+from sitt_core.retrieval.weights import asked_as, word_weights
 from sitt_core.retrieval.words import tokenize
-from sitt_core.surfaces.dashboard import cards, figures, state
+from sitt_core.surfaces.dashboard import cards, figures, pin, state
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.types import Retrieval
 
@@ -42,8 +44,10 @@ def cost_lines(result: Retrieval, engine: Engine) -> dict[str, str]:
         lines["keyword"] = f"{times['keyword']:.1f} ms"
     sizing = SIZING[engine.configuration.chunking_strategy]
     windowed = int(engine.index.meta["windowed"])
-    lines["chunking"] = f"{len(engine.index.chunk_ids):,} chunks of at most {engine.configuration.chunking_size:,} {sizing.size_unit}" + (
-        f"; {windowed:,} longer than minilm reads at once" if windowed else ""
+    unsized = engine.configuration.chunking_strategy in UNSIZED
+    most = "" if unsized else f" of at most {engine.configuration.chunking_size:,} {sizing.size_unit}"
+    lines["chunking"] = f"{len(engine.index.chunk_ids):,} chunks{most}" + (
+        f"; {windowed:,} longer than {escape(engine.configuration.embedder)} reads at once" if windowed else ""
     )
     tokens = sum(passage.chunk.tokens for passage in result.passages)
     lines["top_k"] = f"{tokens:,} tokens in {len(result.passages)} passages"
@@ -54,9 +58,13 @@ def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
     """Cards on the left, what led to them on the right."""
     configuration = engine.configuration
     titles = chunk_titles(result, engine)
-    st.html(
-        f'<div class="sl-small">{escape(configuration.slug)} · {len(result.passages)} passages in {result.trace.milliseconds:.0f} ms</div>'
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(
+            f'<div class="sl-small">{escape(configuration.slug)} · {len(result.passages)} passages in {result.trace.milliseconds:.0f} ms</div>',
+            width="content",
+        )
+        pin.draw_pin(result, engine)
+    comparison = pin.draw_comparison(result, engine)
     for notice in result.trace.notices:
         st.html(cards.notice([notice]))
     found = contributions(result, configuration.top_k)
@@ -64,7 +72,7 @@ def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
         st.html(cards.contribution_html(found, result, titles))
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _draw_cards(result, engine)
+        _draw_cards(result, engine, comparison)
     with right:
         _draw_figures(result, titles, colours, top_k=configuration.top_k)
 
@@ -82,11 +90,38 @@ def _named(title: str, heading_path: Sequence[str]) -> str:
     return " › ".join([title, *cards.headings(title, heading_path)[-1:]])
 
 
-def _draw_cards(result: Retrieval, engine: Engine) -> None:
+def _draw_cards(result: Retrieval, engine: Engine, comparison: Comparison | None) -> None:
     words = tokenize(result.question, engine.language)
     best, depths = cards.stage_tops(result.trace.stages)
+    badges = {change.passage.rank: pin.badge_html(change) for change in comparison.changes} if comparison else {}
+    whys = _whys(result, engine, words)
     for passage in result.passages:
-        st.html(cards.passage_card(passage, words=words, language=engine.language, best=best, depths=depths))
+        card = cards.passage_card(
+            passage,
+            words=words,
+            language=engine.language,
+            best=best,
+            depths=depths,
+            badge=badges.get(passage.rank, ""),
+            why=whys.get(passage.rank, ""),
+        )
+        st.html(card)
+
+
+def _whys(result: Retrieval, engine: Engine, words: Sequence[str]) -> dict[int, str]:
+    """For each rank which words brought the passage there; nothing while keyword is off or the question has no words."""
+    if engine.scorer is None or not words:
+        return {}
+    index = engine.index
+    positions = [index.position[passage.chunk.id] for passage in result.passages]
+    written = asked_as(result.question, engine.language)
+    nowhere = [word for word in words if word not in index.postings.terms]
+    found = word_weights(words, index.postings, engine.scorer, positions)
+    size = len(index.chunk_ids)
+    return {
+        passage.rank: cards.why_html(weights, written, nowhere, chunks=size)
+        for passage, weights in zip(result.passages, found, strict=True)
+    }
 
 
 def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette, *, top_k: int) -> None:
@@ -95,7 +130,7 @@ def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette
         st.html(f'<h2 class="sl-h">From rankings to result</h2><div class="sl-small">{flow_subtitle(result, top_k=top_k)}</div>')
         figure = figures.rank_flow(rows, colours, top_k=top_k)
         st.plotly_chart(figure, theme=None, config=PLOT_CONFIG, key="flow", alt="Rank of each passage at each stage")
-        _data(rows, "rank-flow")
+        draw_data(rows, "rank-flow")
     total = f"{result.trace.milliseconds:.0f} ms in all, measured once"
     st.html(f'<h2 class="sl-h">Where the time went</h2><div class="sl-small">{total}</div>')
     times = figures.waterfall_rows(result.trace)
@@ -106,7 +141,7 @@ def _draw_figures(result: Retrieval, titles: Mapping[str, str], colours: Palette
         key="times",
         alt="Milliseconds per stage",
     )
-    _data(times, "time")
+    draw_data(times, "time")
 
 
 def flow_subtitle(result: Retrieval, *, top_k: int) -> str:
@@ -117,7 +152,7 @@ def flow_subtitle(result: Retrieval, *, top_k: int) -> str:
     return f"Of {ran[0].taken:,} chunks {ranked}. Drawn: the first {depth}{' of each' * (len(ran) > 1)}, and what is shown."
 
 
-def _data(rows: Sequence[Mapping[str, Any]], name: str) -> None:
+def draw_data(rows: Sequence[Mapping[str, Any]], name: str) -> None:
     """The rows behind a chart, as a table and as CSV."""
     import csv
     import io

@@ -113,19 +113,19 @@ def _flow_ranks(
         mode="text",
         text=[str(row[name]) for row in rows],
         textfont={"color": [colours.accent if row["shown"] else colours.faint for row in rows], "size": 12},
-        customdata=[_plain(row["passage"]) for row in rows],
+        customdata=[plain(row["passage"]) for row in rows],
         hovertemplate="%{customdata}<br>" + name + " rank %{text}<extra></extra>",
     )
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text that Plotly, which reads a few HTML tags in labels, shows as it is."""
     return text.replace("&", "＆").replace("<", "‹").replace(">", "›")
 
 
 def _short(text: str) -> str:
-    plain = _plain(text)
-    return plain if len(plain) <= _LABEL else plain[: _LABEL - 1] + "…"
+    whole = plain(text)
+    return whole if len(whole) <= _LABEL else whole[: _LABEL - 1] + "…"
 
 
 def waterfall_rows(trace: Trace) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def waterfall(rows: Sequence[Mapping[str, Any]], colours: Palette, *, total: flo
         base=[row["start"] for row in rows],
         orientation="h",
         marker={"color": [colours.stages.get(row["stage"], colours.faint) for row in rows]},
-        customdata=[[row["ms"], row["in"], row["out"], _plain(row["note"])] for row in rows],
+        customdata=[[row["ms"], row["in"], row["out"], plain(row["note"])] for row in rows],
         hovertemplate="%{y}: %{customdata[0]} ms<br>in %{customdata[1]}, out %{customdata[2]}<br>%{customdata[3]}<extra></extra>",
         text=[f"{row['ms']:.1f} ms" for row in rows],
         textposition="outside",

@@ -1,5 +1,6 @@
 """What stands around every page: the style sheet, the address, the sidebar."""
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -19,10 +20,12 @@ def colours() -> Palette:
     return palette(st.context.theme.type)
 
 
-def open_page() -> None:
-    """Takes over the URL and draws what stands before the page's own content."""
+def open_page(pages: Sequence[st.Page]) -> None:
+    """Takes over the URL and draws what stands before the page's own content, the links to the other pages first."""
     st.html(style_sheet(colours()))
     state.read_url()
+    state.keep_widgets()
+    _draw_navigation(pages)
     corpus = _open_corpus()
     if corpus is not None:
         state.drop_unknown_filters(corpus)
@@ -30,6 +33,13 @@ def open_page() -> None:
         st.html(cards.notice(["This link holds what cannot be used here; everything else in it counts.", *dropped], problem=True))
     st.session_state["corpus object"] = corpus
     st.session_state["costs"] = sidebar.draw_sidebar(corpus)
+
+
+def _draw_navigation(pages: Sequence[st.Page]) -> None:
+    """A link per page that carries the address: Streamlit's own menu would drop it, and the way back would end there."""
+    with st.container(horizontal=True, gap="small", key="navigation"):
+        for page in pages:
+            st.page_link(page, query_params=to_parameters(state.address()))
 
 
 def close_page() -> None:

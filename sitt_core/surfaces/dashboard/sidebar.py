@@ -1,18 +1,21 @@
 """The configuration as controls: what each one costs, and which choices still need building."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from sitt_core.configuration import BY_NAME, SIZING, Configuration, configure
+from sitt_core.configuration import BY_NAME, SIZING, UNSIZED, Configuration, applies, configure
 from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
-from sitt_core.surfaces.dashboard import cards, state
+from sitt_core.surfaces.dashboard import cards, presets, state
+from sitt_core.surfaces.dashboard.plain import plain_label
 from sitt_core.surfaces.dashboard.state import widget
 from sitt_core.surfaces.dashboard.theme import LOGO
+from sitt_core.surfaces.history import difference, redone, undone
 from sitt_core.types import Filters
 
 BRAND = f'<div class="sl-brand">{LOGO}<div><b>SITT Lab</b><span>Something in the Trees</span></div></div>'
@@ -23,19 +26,32 @@ def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
     costs: dict[str, DeltaGenerator] = {}
     with st.sidebar:
         st.html(BRAND)
+        _steps()
+        # Up here, where there is room below: a popover that opens at the sidebar's lower end leaves the window.
+        with st.container(horizontal=True, gap="small", wrap=False):
+            presets.draw_presets()
+            with st.popover("Link", width="stretch", help="A link that reproduces this page."):
+                st.html('<div class="sl-small">This address holds the whole configuration, the corpus, the filters and the question.</div>')
+                st.session_state["link place"] = st.empty()
         if corpus is not None:
             _corpus_and_filters(corpus)
         _chunking(corpus, costs)
-        _retrieval(costs)
+        _embedder(corpus)
+        _retrieval(corpus, costs)
         _more()
         if refused := st.session_state.get("refused"):
             st.html(cards.notice([refused], problem=True))
-        left, right = st.columns(2)
-        left.button("Reset", on_click=state.reset, width="stretch", help="Back to the default configuration.")
-        with right.popover("Link", width="stretch", help="A link that reproduces this page."):
-            st.html('<div class="sl-small">This address holds the whole configuration, the corpus, the filters and the question.</div>')
-            st.session_state["link place"] = st.empty()
     return costs
+
+
+def _steps() -> None:
+    """Undo, redo and reset, each saying what it would change."""
+    now, history = state.address(), state.history()
+    with st.container(horizontal=True, gap="small", wrap=False):
+        for label, step, there in (("Undo", undone, history.past[-1:]), ("Redo", redone, history.future[:1])):
+            change = f"{label}: {plain_label(difference(now, there[0]))}" if there else f"Nothing to {label.lower()}."
+            st.button(label, on_click=state.step, args=(step,), disabled=not there, width="stretch", help=change, key=label.lower())
+        st.button("Reset", on_click=state.reset, width="stretch", help="Back to the default configuration.")
 
 
 def _corpus_and_filters(corpus: Corpus) -> None:
@@ -72,17 +88,69 @@ def _filter(name: str) -> None:
 def _flip(name: str) -> None:
     """A widget's new value; a segment that was clicked away stays as it was."""
     value = st.session_state[widget(name)]
-    state.flip(name, state.configuration()[name] if value is None else value)
+    state.flip(name, state.configuration()[name] if value is None else value.strip() if isinstance(value, str) else value)
 
 
 def _flip_toggle(name: str, key: str, on: str) -> None:
     state.flip(name, on if st.session_state[widget(key)] else "off")
 
 
-def unbuilt(corpus: Corpus | None, now: Configuration) -> list[str]:
-    """The chunking strategies whose index, all else as it is, has not been built."""
-    choices = {name: now if name == now.chunking_strategy else configure({"chunking.strategy": name}, now) for name in SIZING}
-    return [name for name, choice in choices.items() if corpus is None or not corpus.has_index(choice.index_key)]
+def unbuilt(corpus: Corpus | None, now: Configuration, name: str, values: Sequence[str]) -> list[str]:
+    """The values of a field whose index, all else as it is, has not been built."""
+    choices = {value: now if value == now[name] else configure({name: value}, now) for value in values}
+    return [value for value, choice in choices.items() if corpus is None or not corpus.has_index_for(choice)]
+
+
+def _unbuilt_line(corpus: Corpus | None, name: str, values: Sequence[str]) -> None:
+    missing = unbuilt(corpus, state.configuration(), name, values)
+    line = "needs building: " + ", ".join(map(escape, missing)) if missing else "all built: a flip shows at once"
+    st.html(f'<div class="sl-cost">{line}</div>')
+
+
+def _number(name: str, place: DeltaGenerator | None = None) -> None:
+    """A whole number's control, greyed while nothing depends on it."""
+    field = BY_NAME[name]
+    (place or st).number_input(
+        field.label,
+        field.least,
+        field.most,
+        key=widget(name),
+        on_change=_flip,
+        args=(name,),
+        help=_help(name),
+        step=1,
+        disabled=not applies(name, state.configuration()),
+    )
+
+
+def _segments(name: str, label: str = "") -> None:
+    """A few choices side by side, of which one is always taken."""
+    field = BY_NAME[name]
+    st.segmented_control(
+        label or field.label,
+        field.choices,
+        key=widget(name),
+        on_change=_flip,
+        args=(name,),
+        help=_help(name),
+        width="stretch",
+        wrap=False,
+        required=True,
+    )
+
+
+NEEDS = {"hnsw.": "dense is hnsw", "fusion.alpha": "fusion is convex", "fusion.k": "fusion is rrf"}
+
+
+def _help(name: str) -> str:
+    """A field's help, with what it takes for the field to matter."""
+    needed = next((condition for prefix, condition in NEEDS.items() if name.startswith(prefix)), "")
+    return f"{BY_NAME[name].help} Counts only while {needed}." if needed else BY_NAME[name].help
+
+
+def _models(name: str, current: str) -> list[str]:
+    """The choices of an embedder's control: those at hand, then the current one where it is another."""
+    return list(dict.fromkeys([*BY_NAME[name].choices, current]))
 
 
 def _chunking(corpus: Corpus | None, costs: dict[str, DeltaGenerator]) -> None:
@@ -94,16 +162,25 @@ def _chunking(corpus: Corpus | None, costs: dict[str, DeltaGenerator]) -> None:
         key=widget("chunking.strategy"),
         on_change=_flip,
         args=("chunking.strategy",),
-        help="Where documents are cut: by heading and paragraph, at sentence ends, or into windows of tokens.",
+        help="Where documents are cut: by heading and paragraph, at sentence ends, into windows of tokens, where the subject changes, or nowhere.",
     )
-    missing = unbuilt(corpus, now)
-    st.html(f'<div class="sl-cost">{"needs building: " + ", ".join(missing) if missing else "all built: a flip shows at once"}</div>')
+    _unbuilt_line(corpus, "chunking.strategy", list(SIZING))
+    if now.chunking_strategy == "semantic":
+        _semantic(now)
     sizing = SIZING[now.chunking_strategy]
-    left, right = st.columns(2)
+    left, right = st.columns(2, vertical_alignment="bottom")
     for column, name, unit in ((left, "chunking.size", sizing.size_unit), (right, "chunking.overlap", sizing.overlap_unit)):
         field = BY_NAME[name]
         column.number_input(
-            f"{field.label}, {unit}", field.least, field.most, key=widget(name), on_change=_flip, args=(name,), help=field.help, step=1
+            f"{field.label}, {unit}",
+            field.least,
+            field.most,
+            key=widget(name),
+            on_change=_flip,
+            args=(name,),
+            help=field.help,
+            step=1,
+            disabled=now.chunking_strategy in UNSIZED,
         )
     st.toggle(
         "Title and headings before each chunk",
@@ -115,26 +192,42 @@ def _chunking(corpus: Corpus | None, costs: dict[str, DeltaGenerator]) -> None:
     costs["chunking"] = st.empty()
 
 
-def _retrieval(costs: dict[str, DeltaGenerator]) -> None:
-    st.toggle(
-        "Dense: minilm vectors",
-        key=widget("dense.on"),
-        on_change=_flip_toggle,
-        args=("dense", "dense.on", "exact"),
-        help=BY_NAME["dense"].help,
-    )
-    costs["dense"] = st.empty()
-    field = BY_NAME["keyword"]
-    st.segmented_control(
-        "Keyword: BM25",
-        field.choices,
-        key=widget("keyword"),
+def _semantic(now: Configuration) -> None:
+    """What decides where `semantic` cuts."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    _number("chunking.breakpoint", left)
+    right.selectbox(
+        BY_NAME["chunking.embedder"].label,
+        _models("chunking.embedder", now.chunking_embedder),
+        key=widget("chunking.embedder"),
         on_change=_flip,
-        args=("keyword",),
-        help=field.help,
-        width="stretch",
-        wrap=False,
+        args=("chunking.embedder",),
+        help=BY_NAME["chunking.embedder"].help,
     )
+
+
+def _embedder(corpus: Corpus | None) -> None:
+    """The models at hand, and any other by its name."""
+    now = state.configuration()
+    models = _models("embedder", now.embedder)
+    st.selectbox(
+        "Embedder",
+        models,
+        key=widget("embedder"),
+        on_change=_flip,
+        args=("embedder",),
+        help=f"{BY_NAME['embedder'].help} Type st: and its name here.",
+        accept_new_options=True,
+    )
+    _unbuilt_line(corpus, "embedder", models)
+
+
+def _retrieval(corpus: Corpus | None, costs: dict[str, DeltaGenerator]) -> None:
+    _segments("dense", "Dense: vectors")
+    if unbuilt(corpus, state.configuration(), "dense", ("hnsw",)):
+        st.html('<div class="sl-cost">hnsw needs building</div>')
+    costs["dense"] = st.empty()
+    _segments("keyword", "Keyword: BM25")
     costs["keyword"] = st.empty()
     most = min(BY_NAME["top_k"].most, state.configuration().fusion_candidates)
     st.slider("Top K", 1, max(2, most), key=widget("top_k"), on_change=_flip, args=("top_k",), help=BY_NAME["top_k"].help)
@@ -142,11 +235,20 @@ def _retrieval(costs: dict[str, DeltaGenerator]) -> None:
 
 
 def _more() -> None:
-    with st.expander("Fusion and long texts"):
-        for name in ("fusion.k", "fusion.candidates"):
-            field = BY_NAME[name]
-            st.number_input(field.label, field.least, field.most, key=widget(name), on_change=_flip, args=(name,), help=field.help, step=1)
-        field = BY_NAME["overlong"]
-        st.segmented_control(
-            field.label, field.choices, key=widget("overlong"), on_change=_flip, args=("overlong",), help=field.help, width="stretch"
+    with st.expander("Fusion, HNSW and long texts"):
+        _segments("fusion")
+        alpha = BY_NAME["fusion.alpha"]
+        st.slider(
+            alpha.label,
+            float(alpha.least),
+            float(alpha.most),
+            step=0.05,
+            key=widget("fusion.alpha"),
+            on_change=_flip,
+            args=("fusion.alpha",),
+            help=_help("fusion.alpha"),
+            disabled=not applies("fusion.alpha", state.configuration()),
         )
+        for name in ("fusion.k", "fusion.candidates", "hnsw.ef_search", "hnsw.m", "hnsw.ef_construction"):
+            _number(name)
+        _segments("overlong")

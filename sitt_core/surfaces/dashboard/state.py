@@ -1,5 +1,6 @@
 """What the session holds, and its two-way tie to the address: the URL is read when it changed, written at the end of a run."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -11,6 +12,7 @@ from sitt_core.errors import InvalidInput, shown
 from sitt_core.settings import load_settings
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import Address, from_parameters, to_parameters
+from sitt_core.surfaces.history import History, arrived, flipped
 from sitt_core.types import Filters
 
 
@@ -28,11 +30,15 @@ def address() -> Address:
 def read_url() -> None:
     """Takes over the URL when it is not the one this session wrote last: a link, or the browser's back and forward."""
     parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+    if st.session_state.pop("acted", False) and "address" in st.session_state:
+        return  # a click brings the URL that the browser had then, which may be older than the one written last
     if "address" in st.session_state and parameters == st.session_state.get("written"):
         return
     if "address" in st.session_state and not parameters:
         return  # a page switch drops the parameters; write_url brings them back
     taken, dropped = from_parameters(parameters, workshop().settings.defaults)
+    if "address" in st.session_state:
+        st.session_state["history"] = arrived(history(), address(), taken)
     st.session_state["address"] = taken
     st.session_state["dropped"] = dropped
     st.session_state["written"] = parameters
@@ -62,15 +68,27 @@ def write_url() -> None:
 
 def show_in_widgets() -> None:
     """Sets every widget of the sidebar and the question box to the address."""
+    st.session_state.update(_in_widgets())
+
+
+def keep_widgets() -> None:
+    """Sets every widget to the address again, at the start of each run; the callbacks have moved the address by then.
+
+    Once is not enough in Streamlit 1.67: it drops values at a page switch, and when another run interrupts this one before
+    a widget is drawn, the browser shows the widget's own default (size 1, header off) and sends that back with the next click.
+    """
+    show_in_widgets()
+
+
+def _in_widgets() -> dict[str, object]:
     now = address()
-    for name in BY_NAME:
-        st.session_state[widget(name)] = now.configuration[name]
-    st.session_state[widget("dense.on")] = now.configuration.dense != "off"
-    st.session_state[widget("header.on")] = now.configuration.chunking_header == "on"
-    st.session_state[widget("question")] = now.question
-    st.session_state[widget("corpus")] = now.corpus
+    shown: dict[str, object] = {widget(name): now.configuration[name] for name in BY_NAME}
+    shown[widget("header.on")] = now.configuration.chunking_header == "on"
+    shown[widget("question")] = now.question
+    shown[widget("corpus")] = now.corpus
     for name in ("category", "region"):
-        st.session_state[widget(name)] = list(getattr(now.filters, name))
+        shown[widget(name)] = list(getattr(now.filters, name))
+    return shown
 
 
 def widget(name: str) -> str:
@@ -86,21 +104,21 @@ def flip(name: str, value: object) -> None:
     except InvalidInput as error:
         st.session_state["refused"] = f"Expected {error.expected}; got {error.got}. {error.remedy}"
     else:
-        st.session_state["address"] = replace(address(), configuration=configuration)
+        _go(replace(address(), configuration=configuration))
     show_in_widgets()
 
 
 def ask(question: str) -> None:
     """Makes a question the current one."""
     _forget_refusals()
-    st.session_state["address"] = replace(address(), question=question)
+    _go(replace(address(), question=question))
     show_in_widgets()
 
 
 def reset() -> None:
     """Back to the default configuration; corpus and question stay."""
     _forget_refusals()
-    st.session_state["address"] = replace(address(), configuration=workshop().settings.defaults)
+    _go(replace(address(), configuration=workshop().settings.defaults))
     show_in_widgets()
 
 
@@ -112,7 +130,37 @@ def _forget_refusals() -> None:
 
 def choose(**changes: object) -> None:
     """Changes corpus or filters."""
-    st.session_state["address"] = replace(address(), **changes)  # type: ignore[arg-type]
+    _go(replace(address(), **changes))  # type: ignore[arg-type]
+    show_in_widgets()
+
+
+def adopt(**changes: object) -> None:
+    """Changes several parts of the address at once, in one step: a preset, a recent question."""
+    st.session_state.pop("refused", None)
+    choose(**changes)
+
+
+def acted() -> None:
+    """Says that this run comes from a control, not from the browser's back or forward: for the callback of every control."""
+    st.session_state["acted"] = True
+
+
+def history() -> History:
+    """Where this session came from, and what it undid."""
+    return cast(History, st.session_state.get("history", History()))
+
+
+def _go(now: Address) -> None:
+    acted()
+    st.session_state["history"] = flipped(history(), address(), now)
+    st.session_state["address"] = now
+
+
+def step(by: Callable[[History, Address], tuple[History, Address]]) -> None:
+    """Undoes or redoes (`undone`, `redone`) one change; a corpus that is gone since then is told by the page."""
+    st.session_state.pop("refused", None)
+    acted()
+    st.session_state["history"], st.session_state["address"] = by(history(), address())
     show_in_widgets()
 
 

@@ -88,8 +88,8 @@ def style_sheet(colours: Palette) -> str:
 [data-testid=stSidebarUserContent]{{padding-bottom:2rem}}
 [data-testid=stSidebar] [data-testid=stButtonGroup] button[role=radio]{{padding-inline:.6rem}}
 [data-testid=stSidebar] [data-testid=stButtonGroup] button[aria-checked=true]{{color:{colours.text};border-color:{colours.accent}}}
-[data-testid=stBaseButton-primary],[data-testid=stBaseButton-primary]:hover{{color:{colours.paper}}}
-@media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:3.2rem 1rem 3rem}}
+[data-testid^=stBaseButton-primary] p,[data-testid=stBaseButton-primary],[data-testid=stBaseButton-primary]:hover{{color:{colours.paper}}}
+@media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:4.2rem 1rem 3rem}}
 [class*=st-key-examples]{{flex-wrap:nowrap;overflow-x:auto;padding:4px 4px 8px;margin:-4px}}[class*=st-key-examples]>*{{flex-shrink:0;max-width:80%}}}}
 .sl-card{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.9rem 1rem .8rem;margin:0 0 .2rem;color:{colours.text}}}
 .sl-h{{font-size:1.02rem;font-weight:650;margin:.2rem 0 0;padding:0}}
@@ -122,6 +122,17 @@ def style_sheet(colours: Palette) -> str:
 .sl-found dt{{color:{colours.faint};margin:0;font-size:inherit;font-weight:400}}
 .sl-found dd{{margin:0;font-size:inherit;overflow-wrap:anywhere}}
 @media(max-width:640px){{.sl-found{{grid-template-columns:1fr}}}}
+.sl-badge{{display:inline-block;margin-left:.5rem;padding:0 .4rem;border:1px solid {colours.accent};border-radius:6px;color:{colours.accent};font-size:.78rem;font-weight:600;font-variant-numeric:tabular-nums;vertical-align:.1em}}
+.sl-pinned{{grid-template-columns:1fr}}
+.sl-pinned>div{{border-left:4px solid {colours.accent}}}
+.sl-card table,.sl-fate table{{border-collapse:collapse;width:100%;font-size:.8rem;font-variant-numeric:tabular-nums;margin:.3rem 0}}
+.sl-card :is(th,td),.sl-fate :is(th,td){{text-align:left;padding:.12rem .5rem .12rem 0;border-bottom:1px solid {colours.line};font-weight:400;overflow-wrap:normal}}
+.sl-card tbody th{{overflow-wrap:anywhere}}
+.sl-card thead th,.sl-fate thead th{{color:{colours.faint}}}
+.sl-why p{{margin:.2rem 0 .6rem;font-size:.95rem;line-height:1.5;overflow-wrap:anywhere}}
+.sl-fate{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.6rem .9rem;margin:0 0 .5rem;font-size:.9rem;overflow-wrap:anywhere}}
+[class*=st-key-recent-] button :is(div,span){{justify-content:flex-start;text-align:left}}
+.sl-why summary{{cursor:pointer;color:{colours.faint};font-size:.86rem}}
 .sl-notice{{background:{colours.card};border:1px solid {colours.line};border-left:4px solid {colours.faint};border-radius:8px;padding:.6rem .9rem;color:{colours.text};font-size:.95rem;line-height:1.5;overflow-wrap:anywhere}}
 .sl-notice p{{margin:0;padding:0;font-size:inherit}}
 .sl-problem{{border-left-color:{colours.danger}}}.sl-problem p:first-child{{color:{colours.danger}}}

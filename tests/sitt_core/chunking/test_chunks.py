@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from sitt_core.chunking.chunks import STRATEGIES, chunk, count_oversized
 from sitt_core.chunking.header import MAX_HEADER, column_names
-from sitt_core.configuration import SIZING, Configuration, configure
+from sitt_core.configuration import SIZING, UNSIZED, Configuration, configure
 from sitt_core.errors import InvalidInput
 from sitt_core.sources.markdown import read_markdown
 from sitt_core.text import count_tokens, grapheme_starts, normalise
 from sitt_core.types import Chunk, Document
+from tests.fakes.embedder import HashEmbedder
 
 SAMPLE = (Path(__file__).parents[2] / "samples" / "lake.md").read_bytes()
 ROWS = "".join(f"| {1900 + number} | Witness number {number} | Shore {number} |\n" for number in range(40))
@@ -41,8 +42,12 @@ def document_of(text: str) -> Document:
     return read_markdown(normalise(text).encode(), name="lake.md")
 
 
+def cut(document: Document, configuration: Configuration) -> list[Chunk]:
+    return chunk(document, configuration, embed=HashEmbedder().embed_passages)
+
+
 def chunks_of(text: str, **changes: object) -> list[Chunk]:
-    return chunk(document_of(text), settings_of(**changes))
+    return cut(document_of(text), settings_of(**changes))
 
 
 def settings_of(**changes: object) -> Configuration:
@@ -55,7 +60,8 @@ def texts_of(text: str, **changes: object) -> list[str]:
 
 def check(document: Document, configuration: Configuration) -> None:
     """Every invariant of a document's chunks, whatever the strategy."""
-    chunks, text = chunk(document, configuration), document.text
+    chunks, text = cut(document, configuration), document.text
+    unit = "unsized" if configuration.chunking_strategy in UNSIZED else SIZING[configuration.chunking_strategy].size_unit
     edges = grapheme_starts(text).tolist()
     allowed, graphemes = set(edges), set(pairwise(edges))
     covered = {offset for made in chunks for offset in range(made.start, made.end)}
@@ -67,13 +73,13 @@ def check(document: Document, configuration: Configuration) -> None:
         assert {made.start, made.end} <= allowed
         assert made.tokens == count_tokens(made.text)
         assert count_tokens(made.header) <= MAX_HEADER
-        if (made.tokens if SIZING[configuration.chunking_strategy].size_unit == "tokens" else len(made.text)) > configuration.chunking_size:
+        if {"tokens": made.tokens, "characters": len(made.text), "unsized": 0}[unit] > configuration.chunking_size:
             assert (made.start, made.end) in graphemes
             oversized += 1
     assert count_oversized(chunks, configuration) == oversized
     assert all(before.start < after.start and before.end < after.end for before, after in pairwise(chunks))
     assert len({made.id for made in chunks}) == len(chunks)
-    assert chunk(document, configuration) == chunks
+    assert cut(document, configuration) == chunks
 
 
 @given(markdown_texts, st.sampled_from(sorted(STRATEGIES)), st.integers(1, 60), st.integers(0, 59))
@@ -116,7 +122,7 @@ def test_the_overlap_counts_in_the_size(strategy: str) -> None:
     for text in (lines, "二酸化炭素は水に溶ける" * 60, "```\n" + lines + "\n```"):
         configuration = settings_of(strategy=strategy, size=100, overlap=30)
         check(document_of(text), configuration)
-        assert count_oversized(chunk(document_of(text), configuration), configuration) == 0
+        assert count_oversized(cut(document_of(text), configuration), configuration) == 0
 
 
 def test_sections_are_cut_apart_and_blocks_merged() -> None:
@@ -329,3 +335,14 @@ def test_the_sample_document_is_cut_as_reviewed() -> None:
         ("Traps and nets", 19, "[museum]: http", " came in 1990."),
     ]
     assert chunks[2].header == "Lake Example Serpent › Accounts › Sightings by year\nYear | Witness | Place"
+
+
+@pytest.mark.parametrize(
+    "text", ["One.", "# A\n\n" + "Nine anglers saw it. " * 9000, TABLE, "\n\n  x\n\n# B\n\n"], ids=["short", "long", "table", "white"]
+)
+def test_whole_is_the_document(text: str) -> None:
+    """whole: one chunk from the first character to the last that is not white space, however long, and never oversized."""
+    document, configuration = document_of(text), settings_of(strategy="whole", size=1, overlap=0)
+    (only,) = cut(document, configuration)
+    assert only.text == document.text.strip()
+    assert count_oversized([only], configuration) == 0

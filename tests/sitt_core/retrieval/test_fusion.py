@@ -1,16 +1,26 @@
-"""Reciprocal rank fusion by its arithmetic: agreement counts, order is score order, and nobody falls by rising."""
+"""Fusion by its arithmetic: agreement counts, order is score order, and nobody falls by rising."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitt_core.retrieval.fusion import fuse_rrf
+from sitt_core.retrieval.fusion import fuse_convex, fuse_rrf
 from sitt_core.types import Hit
 
 IDS = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=10)
 LEGS = st.dictionaries(st.sampled_from(["dense", "keyword", "third"]), IDS, max_size=3)
+
+
+SCORES = st.dictionaries(st.sampled_from("abcdefghij"), st.floats(-1e6, 1e6), max_size=10)
+SCORED = st.dictionaries(st.sampled_from(["dense", "keyword"]), SCORES, max_size=2)
+ALPHAS = st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]) | st.floats(0, 1)
+
+
+def scored(scores: Mapping[str, float]) -> list[Hit]:
+    """A ranking with those scores, best first, ties by id."""
+    return [Hit(chunk_id, scores[chunk_id]) for chunk_id in sorted(scores, key=lambda each: (-scores[each], each))]
 
 
 def ranking(ids: Sequence[str], *, scale: float = 1.0) -> list[Hit]:
@@ -121,3 +131,77 @@ def test_being_found_never_hurts(dense: list[str], keyword: list[str], data: st.
     before = order(fuse_rrf({"dense": ranking(dense), "keyword": ranking(keyword)}))
     after = order(fuse_rrf({"dense": ranking(dense), "keyword": ranking([*keyword, chunk])}))
     assert after.index(chunk) <= before.index(chunk)
+
+
+class TestConvex:
+    def test_by_arithmetic(self) -> None:
+        """dense 0.9 .. 0.5 and keyword 12 .. 2 become 1 .. 0 each; alpha weighs dense, what one did not find adds 0."""
+        dense, keyword = {"a": 0.9, "b": 0.8, "c": 0.5}, {"c": 12.0, "b": 7.0, "d": 2.0}
+        fused = fuse_convex({"dense": scored(dense), "keyword": scored(keyword)}, alpha=0.7)
+        assert {hit.chunk_id: hit.score for hit in fused} == pytest.approx(
+            {"a": 0.7 * 1, "b": 0.7 * (0.8 - 0.5) / (0.9 - 0.5) + 0.3 * (7 - 2) / (12 - 2), "c": 0.7 * 0 + 0.3 * 1, "d": 0}
+        )
+        assert order(fused) == ["a", "b", "c", "d"]
+
+    def test_what_the_rankings_gave_stays(self) -> None:
+        """A fused hit keeps each ranking's rank and own score beside its fused ones."""
+        fused = fuse_convex({"dense": [Hit("a", 0.9), Hit("b", 0.7)], "keyword": [Hit("b", 12.5)]}, alpha=0.25)
+        assert fused == [
+            Hit("b", 0.75, {"dense": 2, "keyword": 1, "fused": 1}, {"dense": 0.7, "keyword": 12.5, "fused": 0.75}),
+            Hit("a", 0.25, {"dense": 1, "fused": 2}, {"dense": 0.9, "fused": 0.25}),
+        ]
+
+    @pytest.mark.parametrize(
+        ("legs", "alpha", "expected"),
+        [
+            pytest.param({}, 0.5, {}, id="no rankings"),
+            pytest.param({"dense": {}, "keyword": {}}, 0.5, {}, id="both empty"),
+            pytest.param({"dense": {"a": 0.9, "b": 0.1}, "keyword": {}}, 0.3, {"a": 1, "b": 0}, id="a blind leg leaves its weight"),
+            pytest.param({"dense": {}, "keyword": {"a": 3, "b": 1}}, 1.0, {"a": 1, "b": 0}, id="dense blind, whatever alpha"),
+            pytest.param({"keyword": {"a": 3, "b": 1}}, 0.9, {"a": 1, "b": 0}, id="one ranking alone"),
+            pytest.param({"dense": {"a": -0.2}, "keyword": {"b": 4}}, 0.6, {"a": 0.6, "b": 0.4}, id="a single candidate is 1"),
+            pytest.param({"dense": {"b": 2, "a": 2}, "keyword": {"b": 1}}, 0.5, {"b": 1, "a": 0.5}, id="all equal are 1"),
+            pytest.param({"dense": {"b": 2, "a": 1}, "keyword": {"a": 2, "b": 1}}, 0.5, {"a": 0.5, "b": 0.5}, id="a tie goes by id"),
+            pytest.param({"dense": {"a": 2, "b": 1}, "keyword": {"b": 2, "c": 1}}, 0.0, {"b": 1, "a": 0, "c": 0}, id="alpha 0"),
+            pytest.param({"dense": {"a": 2, "b": 1}, "keyword": {"b": 2, "c": 1}}, 1.0, {"a": 1, "b": 0, "c": 0}, id="alpha 1"),
+        ],
+    )
+    def test_edges(self, legs: dict[str, dict[str, float]], alpha: float, expected: dict[str, float]) -> None:
+        """A ranking that found nothing has no weight; what cannot be told apart counts whole; ties go by id."""
+        fused = fuse_convex({name: scored(scores) for name, scores in legs.items()}, alpha=alpha)
+        assert [(hit.chunk_id, hit.score) for hit in fused] == list(expected.items())
+
+    @given(SCORED, ALPHAS)
+    def test_order_is_score_order(self, legs: dict[str, dict[str, float]], alpha: float) -> None:
+        """Every ranked chunk is there once, from 0 to 1, in the order of the displayed score, ties by id, ranks counting from 1."""
+        fused = fuse_convex({name: scored(scores) for name, scores in legs.items()}, alpha=alpha)
+        assert sorted(order(fused)) == sorted({chunk_id for scores in legs.values() for chunk_id in scores})
+        assert fused == sorted(fused, key=lambda hit: (-hit.score, hit.chunk_id))
+        assert all(0 <= hit.score <= 1 for hit in fused)
+        assert [hit.ranks["fused"] for hit in fused] == list(range(1, len(fused) + 1))
+        assert all(hit.scores["fused"] == hit.score for hit in fused)
+
+    @given(SCORED, ALPHAS)
+    def test_the_order_of_the_rankings_does_not_matter(self, legs: dict[str, dict[str, float]], alpha: float) -> None:
+        """Naming the rankings in another order changes no score by even a bit."""
+        made = {name: scored(scores) for name, scores in legs.items()}
+        forth, back = fuse_convex(made, alpha=alpha), fuse_convex(dict(reversed(made.items())), alpha=alpha)
+        assert [(hit.chunk_id, hit.score) for hit in forth] == [(hit.chunk_id, hit.score) for hit in back]
+
+    @given(SCORED, ALPHAS, st.data())
+    def test_rising_never_hurts(self, legs: dict[str, dict[str, float]], alpha: float, data: st.DataObject) -> None:
+        """A chunk whose score one ranking raises never loses its place."""
+        assume(any(legs.values()))
+        name = data.draw(st.sampled_from([name for name, scores in legs.items() if scores]))
+        chunk = data.draw(st.sampled_from(sorted(legs[name])))
+        risen = {**legs, name: {**legs[name], chunk: data.draw(st.floats(legs[name][chunk], 2e6))}}
+        before, after = (order(fuse_convex({n: scored(s) for n, s in each.items()}, alpha=alpha)) for each in (legs, risen))
+        assert after.index(chunk) <= before.index(chunk)
+
+    @given(SCORED, ALPHAS, st.integers(-8, 8), st.integers(-100, 100))
+    def test_scale_and_zero_do_not_matter(self, legs: dict[str, dict[str, float]], alpha: float, power: int, shift: int) -> None:
+        """Scores in another unit fuse alike: only their distances within a ranking count."""
+        whole = {name: {chunk_id: float(round(score)) for chunk_id, score in scores.items()} for name, scores in legs.items()}
+        moved = {name: {chunk_id: 2.0**power * (score + shift) for chunk_id, score in scores.items()} for name, scores in whole.items()}
+        fused = [fuse_convex({name: scored(scores) for name, scores in each.items()}, alpha=alpha) for each in (whole, moved)]
+        assert [(hit.chunk_id, hit.score) for hit in fused[0]] == [(hit.chunk_id, hit.score) for hit in fused[1]]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from sitt_core.retrieval.keyword import SCORERS, bm25s_scorer, build_postings, okapi_scorer, rank_keyword
+from sitt_core.retrieval.keyword import SCORERS, bm25s_scorer, build_postings, extend_postings, okapi_scorer, rank_keyword
 from sitt_core.types import Hit, Mask, Postings
 
 WORDS = ("yeti", "lake", "snow", "loch", "eel", "owl")
@@ -212,3 +212,22 @@ class TestRanking:
     def test_both_sides_alike(self, scorer: str, question: str) -> None:
         """A question finds a word however either side writes it."""
         assert [hit.chunk_id for hit in rank(["Yetis, they say", "owl", "eel"], question, scorer=scorer)] == ["c0"]
+
+
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=8)
+
+
+@given(TEXTS, TEXTS, st.data())
+def test_extending_equals_building(old: list[str], new: list[str], data: st.DataObject) -> None:
+    """Postings of which some chunks were carried over, in any order and place, are those that building from the texts gives."""
+    kept = data.draw(st.lists(st.sampled_from(range(len(old))), unique=True)) if old else []
+    mixed = data.draw(st.permutations([*((old[at], at) for at in kept), *((text, -1) for text in new)]))
+    texts = [text for text, _ in mixed]
+    extended = extend_postings(build_postings(old, "english"), [was for _, was in mixed], texts, "english")
+    expected = build_postings(texts, "english")
+    assert dict(extended.terms) == dict(expected.terms)
+    assert list(extended.terms) == list(expected.terms)
+    for name in ("starts", "chunks", "counts", "weights", "lengths"):
+        was, now = getattr(expected, name), getattr(extended, name)
+        assert now.dtype == was.dtype
+        assert np.array_equal(now, was)

@@ -55,7 +55,7 @@ def test_an_empty_link_is_the_defaults() -> None:
     [
         pytest.param({"top_k": ["0"]}, "top_k: expected top_k to be a whole number from 1 to 100; got '0'", id="K below 1"),
         pytest.param({"top_k": ["51"]}, "top_k: expected top_k of at most fusion.candidates (50); got 51", id="K above the candidates"),
-        pytest.param({"dense": ["hnsw"]}, "dense: expected dense to be exact | off; got 'hnsw'", id="unknown value"),
+        pytest.param({"dense": ["fast"]}, "dense: expected dense to be exact | hnsw | off; got 'fast'", id="unknown value"),
         pytest.param({"nonsense": ["1"]}, "nonsense: there is no such field", id="unknown field"),
         pytest.param({"fusion.k": ["sixty"]}, "fusion.k: expected", id="no number"),
         pytest.param({"chunking.size": ["9" * 5000]}, "chunking.size: expected", id="a huge number"),

@@ -2,16 +2,13 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+import typer
 import typer.testing
-from typer.testing import CliRunner, Result
 
 from sitt_core import build, jobs
 from sitt_core.configuration import FIELDS, configure
@@ -20,94 +17,11 @@ from sitt_core.settings import KEYS
 from sitt_core.store.layout import index_file
 from sitt_core.surfaces import cli
 from tests.fakes import corpora
+from tests.fakes.command_line import Run, as_json, environment, files, named
 from tests.fakes.embedder import HashEmbedder
 
 ROOT = Path(__file__).parents[3]
-Run = Callable[..., Result]
-
 COMMANDS = ("update", "index", "search", "status", "doctor")
-
-
-def environment(data_dir: Path) -> dict[str, str]:
-    """Settings that nothing on this machine changes: a blank variable also hides what a .env says."""
-    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS]
-    return {**dict.fromkeys(names, ""), "SITT_DATA_DIR": str(data_dir)}
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, value in environment(tmp_path / "data").items():
-        monkeypatch.setenv(name, value)
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> HashEmbedder:
-    """The one that every command of the test gets."""
-    made = HashEmbedder()
-    monkeypatch.setitem(build.EMBEDDERS, "minilm", lambda **_: made)
-    return made
-
-
-@pytest.fixture
-def run(data_dir: Path, embedder: HashEmbedder) -> Run:
-    """Runs a command in this process."""
-
-    def invoke(*arguments: str, answer: str | None = None) -> Result:
-        return CliRunner().invoke(cli.app, list(arguments), input=answer)
-
-    return invoke
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    return write_notes(tmp_path / "notes")
-
-
-def write_notes(folder: Path) -> Path:
-    """A folder of three notes."""
-    folder.mkdir()
-    (folder / "lake.md").write_text("---\ncategory: aquatic\nregion: Europe\nlicense: CC0\n---\n# Lake\n\nA serpent lives in the lake.")
-    (folder / "wood.md").write_text("---\ncategory: hominid\nregion: Asia\n---\n# Wood\n\nA giant walks in the wood.")
-    (folder / "sky.md").write_text("# Sky\n\nA bird crosses the sky.")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a corpus of the notes, made once by the command line itself."""
-    folder = tmp_path_factory.mktemp("published")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(build.EMBEDDERS, "minilm", lambda **_: HashEmbedder())
-        command = ["update", "--source", f"markdown:{write_notes(folder / 'notes')}", "--corpus", "notes", "--yes"]
-        assert CliRunner().invoke(cli.app, command, env=environment(folder / "data")).exit_code == 0
-    return folder / "data" / "store"
-
-
-@pytest.fixture
-def made(run: Run, published: Path, data_dir: Path) -> Run:
-    """`run`, with a corpus of the notes."""
-    shutil.copytree(published, data_dir / "store")
-    return run
-
-
-def as_json(result: Result) -> Any:
-    """Standard output, which is one JSON document and nothing else."""
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} if folder.exists() else set()
-
-
-def named(result: Result, kind: str) -> str:
-    """The one line of a named failure."""
-    assert result.exit_code == 1, result.output
-    assert isinstance(result.exception, SystemExit)
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"{kind}: expected ")
-    return line
 
 
 def test_update_says_what_it_planned_and_built(run: Run, notes: Path) -> None:
@@ -121,8 +35,11 @@ def test_update_says_what_it_planned_and_built(run: Run, notes: Path) -> None:
         "removed": [],
         "unchanged": [],
         "failed": [],
+        "kept": [],
+        "free_removals": 1,
+        "digest": first["plan"]["digest"],
     }
-    assert first["built"].keys() == {"index_key", "chunks", "embedded", "windowed", "seconds"}
+    assert first["built"].keys() == {"index_key", "chunks", "embedded", "windowed", "seconds", "carried", "oversized"}
     assert (first["built"]["index_key"], first["built"]["chunks"], first["built"]["embedded"]) == (configure({}).index_key, 3, 3)
     second = as_json(run(*command))
     assert (second["built"], second["plan"]["unchanged"], second["plan"]["added"]) == (None, ["lake.md", "sky.md", "wood.md"], [])
@@ -260,7 +177,7 @@ def test_index_estimates(made: Run, data_dir: Path) -> None:
     before = files(data_dir)
     command = ("index", "--corpus", "notes", "--dry-run", "--set", "chunking.header=off")
     found = as_json(made(*command, "--json"))
-    assert found.keys() == {"index_key", "chunks", "cached", "seconds"}
+    assert found.keys() == {"index_key", "chunks", "cached", "sentences", "seconds"}
     assert (found["index_key"], found["chunks"]) == (configure({"chunking.header": "off"}).index_key, 3)
     assert re.search(r"^3 chunks, \d vectors cached, about ", made(*command).stdout)
     assert files(data_dir) == before
@@ -300,10 +217,11 @@ def test_at_a_terminal_update_asks(
 
 def test_update_builds_an_index_that_is_missing(made: Run, notes: Path) -> None:
     """An unchanged source with another indexing configuration gets its index, in the same generation."""
-    command = ("update", "--source", f"markdown:{notes}", "--corpus", "notes", "--json", "--moved", "--set", "chunking.strategy=fixed")
+    made("update", "--source", f"markdown:{notes}", "--corpus", "notes", "--moved", "--yes")
+    command = ("update", "--source", f"markdown:{notes}", "--corpus", "notes", "--json", "--set", "chunking.strategy=fixed")
     assert as_json(made(*command))["built"]["index_key"] == configure({"chunking.strategy": "fixed"}).index_key
     (corpus,) = as_json(made("status", "--json"))["corpora"]
-    assert (corpus["generation"], len(corpus["indexes"])) == ("000001", 2)
+    assert (corpus["generation"], len(corpus["indexes"])) == ("000002", 2)
 
 
 def test_a_language_is_set_kept_and_changed(run: Run, notes: Path) -> None:
@@ -320,10 +238,12 @@ def test_a_language_is_set_kept_and_changed(run: Run, notes: Path) -> None:
     assert as_json(run("search", "serpent", "--corpus", "notes", "--json"))["hits"]
 
 
+ALLOWED = {field.name: re.escape(field.allowed) for field in FIELDS}
+
 BAD_SETTINGS = {
     "unknown field": ("top=3", r"one of the fields chunking\.strategy.*got 'top'"),
-    "unknown value": ("dense=hnsw", r"dense to be exact \| off; got 'hnsw'"),
-    "case": ("dense=OFF", r"dense to be exact \| off"),
+    "unknown value": ("dense=faiss", rf"dense to be {ALLOWED['dense']}; got 'faiss'"),
+    "case": ("dense=OFF", rf"dense to be {ALLOWED['dense']}"),
     "K below 1": ("top_k=0", r"top_k to be a whole number from 1 to 100; got '0'"),
     "negative": ("top_k=-1", r"from 1 to 100"),
     "no number": ("top_k=five", r"from 1 to 100"),
@@ -334,7 +254,7 @@ BAD_SETTINGS = {
     "empty value": ("top_k=", r"from 1 to 100; got ''"),
     "no name": ("=5", r"one of the fields .*got ''"),
     "nothing": ("", r"--set FIELD=VALUE; got ''"),
-    "two signs": ("chunking.strategy=fixed=1", r"chunking\.strategy to be structural \| sentence \| fixed; got 'fixed=1'"),
+    "two signs": ("chunking.strategy=fixed=1", rf"chunking\.strategy to be {ALLOWED['chunking.strategy']}; got 'fixed=1'"),
     "no text": ("top_k=\udcff", r"got '\\udcff'"),
     "control characters": ("top_k=\x1b[2J\n", r"got '\\x1b\[2J'"),
 }
@@ -589,7 +509,7 @@ def a_job(tmp_path: Path) -> Path:
 def test_stopping_with_control_c_is_a_named_outcome(run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line and exit code 1."""
 
-    def interrupted(_: str) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(build, "read_source", interrupted)
@@ -664,7 +584,7 @@ def test_an_unforeseen_exception_shows_no_secret(tmp_path: Path) -> None:
     secret = "sk-very-secret-0123456789"
     code = (
         "import sys\nfrom sitt_core import build\nfrom sitt_core.surfaces import cli\n"
-        "def broken(spec):\n    import os\n    key = os.environ['ANTHROPIC_API_KEY']\n    raise RuntimeError('unforeseen')\n"
+        "def broken(spec, corpus):\n    import os\n    key = os.environ['ANTHROPIC_API_KEY']\n    raise RuntimeError('unforeseen')\n"
         "build.read_source = broken\nsys.argv = ['sitt_core', 'update', '--source', 'field-guide']\ncli.main()\n"
     )
     variables = {**os.environ, **environment(tmp_path / "data"), "ANTHROPIC_API_KEY": secret}
@@ -743,3 +663,16 @@ def test_an_update_with_unreadable_documents_publishes_the_others_and_says_so(ru
     again = run("update", "--corpus", "mixed", "--yes", "--source", f"markdown:{folder}", "--json")
     answer = json.loads(again.stdout)
     assert (answer["plan"]["unchanged"], answer["built"], answer["error"]["kind"]) == (["good.md"], None, "SourceError")
+
+
+def test_status_and_doctor_take_a_configuration_and_a_corpus(made: Run) -> None:
+    """status says whether the configuration's index is built, doctor opens it; one that is missing is told."""
+    (there,) = as_json(made("status", "--corpus", "notes", "--json"))["corpora"]
+    assert there["asked"]["built"] is True
+    fixed = ("--corpus", "notes", "--set", "chunking.strategy=fixed")
+    assert as_json(made("status", *fixed, "--json"))["corpora"][0]["asked"]["built"] is False
+    assert "needs building" in made("status", *fixed).stdout
+    checks = {check["name"]: check for check in json.loads(made("doctor", "--corpus", "notes", "--json").stdout)["checks"]}
+    assert checks["corpus notes"]["state"] == "ok"
+    checks = {check["name"]: check for check in json.loads(made("doctor", *fixed, "--json").stdout)["checks"]}
+    assert checks["corpus notes"]["state"] == "note"

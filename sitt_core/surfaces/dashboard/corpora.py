@@ -1,0 +1,142 @@
+"""The Corpus page's shelf: corpora made, opened, renamed and deleted."""
+
+from typing import Any
+
+import streamlit as st
+
+from sitt_core.build import read_source
+from sitt_core.errors import InvalidInput, SittError, SourceError
+from sitt_core.retrieval.words import LANGUAGES
+from sitt_core.settings import DEFAULT_CORPUS
+from sitt_core.store import admin
+from sitt_core.store.layout import check_corpus_name, corpus_names
+from sitt_core.store.reading import Corpus
+from sitt_core.surfaces import status
+from sitt_core.surfaces.dashboard import building, state
+from sitt_core.surfaces.dashboard.theme import Palette
+from sitt_core.surfaces.dashboard.told import told
+from sitt_core.surfaces.dashboard.versions import REFUSED, heading, say_refused
+from sitt_core.types import Filters
+
+MADE = "corpus being made"
+"""The session's key of the name of a corpus whose first update this session started."""
+
+
+def draw_corpora(corpus: Corpus, colours: Palette) -> None:
+    """The corpora there are, a form for another, and what can be done to the one that is open."""
+    del colours
+    say_refused()
+    heading("Corpora")
+    names = corpus_names(state.workshop().settings.store_dir)
+    st.dataframe([corpus_row(name, opened=name == corpus.name) for name in names], hide_index=True)
+    others = [name for name in names if name != corpus.name]
+    if others:
+        with st.container(horizontal=True):
+            for name in others:
+                st.button(f"Open {name}", key=f"open {name}", on_click=open_corpus, args=(name,))
+    draw_make()
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_rename(corpus)
+    with right:
+        _draw_delete(corpus)
+
+
+def corpus_row(name: str, *, opened: bool) -> dict[str, Any]:
+    """A corpus as a line of the table; one that cannot be read says so."""
+    try:
+        corpus = state.workshop().corpus(name)
+    except SittError as error:
+        return {"corpus": name, "open": opened, "documents": None, "generation": "", "language": "", "sources": str(error)}
+    return {
+        "corpus": name,
+        "open": opened,
+        "documents": len(corpus.documents),
+        "generation": corpus.generation,
+        "language": corpus.meta.get("language", ""),
+        "sources": ", ".join(status.sources_of(corpus).values()),
+    }
+
+
+def open_corpus(name: str) -> None:
+    """Makes a corpus the current one; filters belong to the one before."""
+    st.session_state.pop(MADE, None)
+    state.choose(corpus=name, filters=Filters())
+
+
+def draw_make() -> None:
+    """A form that makes a corpus out of a folder of Markdown, and the progress of that."""
+    heading("Make a corpus of your own")
+    made = st.session_state.get(MADE)
+    if made is not None:
+        if building.watch(f"update:{made}"):
+            return
+        if made in corpus_names(state.workshop().settings.store_dir):
+            st.success(f"{made} is made.", icon=":material/check:")
+            st.button(f"Open {made}", type="primary", key="open made", on_click=open_corpus, args=(made,))
+    st.html(
+        '<div class="sl-small">Point it at a folder of Markdown on the machine that this page runs on. The folder is read, never written.</div>'
+    )
+    with st.form("make corpus"):
+        left, middle, right = st.columns([2, 3, 1])
+        left.text_input("Name", key="make name", placeholder="my-notes", help="Lower-case letters, digits and hyphens.")
+        middle.text_input("Folder", key="make folder", placeholder="~/notes")
+        right.selectbox("Language", list(LANGUAGES), key="make language", help="For stemming and stop words; none for neither.")
+        st.form_submit_button("Make it", type="primary", on_click=_make)
+
+
+def _make() -> None:
+    """Begins the first update; what is wrong with the name or the folder is said at once."""
+    name, folder, language = (str(st.session_state[f"make {part}"]).strip() for part in ("name", "folder", "language"))
+    try:
+        check_corpus_name(name)
+        if (state.workshop().settings.store_dir / name / "CURRENT").exists():
+            raise InvalidInput(
+                expected="a name that no corpus has", got=repr(name), remedy="Choose another, or open that one and update it."
+            )
+        listing, place = read_source(f"markdown:{folder}")
+        if not listing.documents:
+            reason = listing.failures[0].reason if listing.failures else "no file of Markdown"
+            raise SourceError(expected="a folder with at least one readable document", got=reason, remedy="Check the folder.")
+    except SittError as error:
+        st.session_state[REFUSED] = told(error)
+        return
+    st.session_state[MADE] = name
+    arguments = ["update", "--source", place, "--corpus", name, "--language", language, "--yes"]
+    building.start(arguments, f"Make {name} of {len(listing.documents)} documents", f"update:{name}")
+
+
+def _draw_rename(corpus: Corpus) -> None:
+    heading(f"Rename {corpus.name}")
+    typed = st.text_input("New name", key=f"rename {corpus.identity}").strip()
+    st.button("Rename", disabled=not typed, on_click=_rename, args=(corpus.name, typed))
+
+
+def _rename(old: str, new: str) -> None:
+    try:
+        admin.rename_corpus(state.workshop().settings.store_dir, old, new)
+    except SittError as error:
+        st.session_state[REFUSED] = told(error)
+    else:
+        state.choose(corpus=new)
+
+
+def _draw_delete(corpus: Corpus) -> None:
+    heading(f"Delete {corpus.name}")
+    typed = st.text_input(
+        f"Type {corpus.name} to delete it",
+        key=f"delete {corpus.identity}",
+        help="All its generations, indexes and vectors go. Its sources stay.",
+    )
+    st.button("Delete for good", disabled=typed.strip() != corpus.name, on_click=_delete, args=(corpus.name,), icon=":material/delete:")
+
+
+def _delete(name: str) -> None:
+    store = state.workshop().settings.store_dir
+    try:
+        admin.delete_corpus(store, name)
+    except SittError as error:
+        st.session_state[REFUSED] = told(error)
+    else:
+        left = corpus_names(store)
+        open_corpus(left[0] if left else DEFAULT_CORPUS)
