@@ -54,7 +54,9 @@ def drop_unknown_filters(corpus: Corpus) -> None:
         unknown = (f"{name}: no document here has {shown(value)}" for value in wanted if value not in known)
         st.session_state["dropped"] = (*st.session_state["dropped"], *unknown)
     if Filters(**kept) != address().filters:
-        choose(filters=Filters(**kept))
+        # Nobody acted: this must neither be a step to undo nor keep the next look at the URL from counting.
+        st.session_state["address"] = replace(address(), filters=Filters(**kept))
+        show_in_widgets()
 
 
 def write_url() -> None:
