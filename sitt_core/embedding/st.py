@@ -30,7 +30,7 @@ PROMPTS: dict[Kind, tuple[str, ...]] = {"query": ("query",), "document": ("docum
 
 
 def load_st(name: str, *, overlong: str = "windows") -> "SentenceTransformerEmbedder":
-    """The model of that name, such as `st:intfloat/e5-small-v2` or `st:/home/me/model`, ready for a question.
+    """The model of that name, such as `st:intfloat/e5-small-v2` or `st:~/models/mine`, ready for a question.
 
     A folder is never looked for online; a hub name is downloaded when it is not in the library's cache. Code that comes
     with a model is not run. Raises `ModelError` when there is no such model here and it cannot be had, within seconds.
