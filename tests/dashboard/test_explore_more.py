@@ -1,5 +1,6 @@
 """What Explore keeps, explains and takes back: pin, *Why not?*, words, undo and redo, presets, recent questions."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment, settle
 
@@ -32,12 +34,17 @@ def open_whynot(page: Page) -> None:
 
 
 def choose_document(page: Page, document_id: str) -> None:
-    """Types a document's id into the panel's list and takes the one it offers."""
-    settle(page)  # a run that ends meanwhile closes the list
-    box = page.get_by_role("combobox", name="A document")
-    box.fill(document_id)
-    box.press("ArrowDown")  # opens the list where it stayed shut because the panel was still unfolding
-    page.get_by_role("option").first.click()
+    """Types a document's id into the panel's list and takes the one it offers; a run that ends meanwhile closes the list, so again."""
+    box, offered = page.get_by_role("combobox", name="A document"), page.get_by_role("option").filter(has_text=document_id)
+    settle(page)
+    for _ in range(20):
+        box.click()
+        box.fill(document_id)
+        with contextlib.suppress(PlaywrightTimeout):
+            offered.first.click(timeout=3000)
+            return
+        box.press("Escape")
+    pytest.fail(f"the list never offered {document_id}")
 
 
 def test_a_pinned_result_shows_what_every_change_did(page: Page, url: str) -> None:

@@ -16,7 +16,7 @@ NAMED = 5
 """How many passages a line of the contributions names; the rest are counted."""
 _HEADINGS = re.compile(r"(?:#{1,6} [^\n]*\n+)*")
 STAGE_NAMES = {"dense": "dense", "keyword": "keyword", "fused": "fused"}
-SCORE_UNITS = {"dense": "cosine", "keyword": "BM25", "fused": "RRF"}
+SCORE_UNITS = {"dense": "cosine", "keyword": "BM25", "rrf": "RRF", "convex": "convex"}
 
 
 def passage_card(
@@ -26,12 +26,14 @@ def passage_card(
     language: str,
     best: Mapping[str, float],
     depths: Mapping[str, int],
+    fusion: str,
     badge: str = "",
     why: str = "",
 ) -> str:
     """One result: title, headings, excerpt with the matched words marked, place, scores, attribution.
 
-    `best` holds the top score of each stage that ran, `depths` how many chunks it ranked. `badge` (beside the title) and
+    `best` holds the top score of each stage that ran, `depths` how many chunks it ranked; `fusion` says what the
+    fused scores are. `badge` (beside the title) and
     `why` (under the scores) are HTML.
     """
     chunk = passage.chunk
@@ -50,7 +52,7 @@ def passage_card(
         f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}{badge}</h2>'
         f'<div class="sl-path" dir="auto">{escape(path)}</div>'
         f'<div class="sl-text" dir="auto">{_dots(marked_html(chunk.text, marked, shown), start=shown.start > body, end=shown.end < len(chunk.text))}</div>{more}'
-        f"{_scores(passage, best, depths)}{why}{_place(passage)}{_attribution(passage)}</article>"
+        f"{_scores(passage, best, depths, fusion)}{why}{_place(passage)}{_attribution(passage)}</article>"
     )
 
 
@@ -79,7 +81,7 @@ def _dots(html: str, *, start: bool, end: bool) -> str:
     return ("… " if start else "") + html.strip("\n") + (" …" if end else "")
 
 
-def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, int]) -> str:
+def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, int], fusion: str) -> str:
     """A bar per stage that ran, as long as its share of the stage's best score; a stage that did not find it says so."""
     rows = []
     for stage, top in best.items():
@@ -88,7 +90,7 @@ def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, in
             score = passage.hit.scores[stage]
             width = max(0.0, min(1.0, score / top)) if top > 0 else 0.0
             bar = f'<div class="sl-track"><i class="sl-bar-{stage}" style="width:{width:.1%}"></i></div>'
-            value = f"#{passage.hit.ranks[stage]} · {SCORE_UNITS[stage]} {score:.{4 if stage == 'fused' else 2}f}"
+            value = f"#{passage.hit.ranks[stage]} · {SCORE_UNITS[fusion if stage == 'fused' else stage]} {score:.{4 if stage == 'fused' else 2}f}"
             rows.append(f"{name}{bar}<span>{value}</span>")
         else:
             rows.append(f'{name}<div class="sl-track"></div><span class="sl-absent">not among its {depths[stage]}</span>')

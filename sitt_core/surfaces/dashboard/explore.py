@@ -102,6 +102,7 @@ def _draw_cards(result: Retrieval, engine: Engine, comparison: Comparison | None
             language=engine.language,
             best=best,
             depths=depths,
+            fusion=engine.configuration.fusion,
             badge=badges.get(passage.rank, ""),
             why=whys.get(passage.rank, ""),
         )

@@ -24,13 +24,14 @@ def passage(text: str = "A lake.", *, rank: int = 1, name: str = "a", length: in
     return Passage(rank, chunk(name, text), "Loch", source, hit, length)
 
 
-def card(shown: Passage, words: tuple[str, ...] = ()) -> str:
+def card(shown: Passage, words: tuple[str, ...] = (), fusion: str = "rrf") -> str:
     return cards.passage_card(
         shown,
         words=words,
         language="english",
         best={"dense": 1.0, "keyword": 3.0, "fused": 0.03},
         depths={"dense": 50, "keyword": 7, "fused": 55},
+        fusion=fusion,
     )
 
 
@@ -87,6 +88,7 @@ def test_a_card_names_stage_ranks_place_and_source() -> None:
     assert 'style="width:50.0%"' in html  # 0.5 of the best 1.0
     assert "not among its 7" in html
     assert "#1 · RRF 0.0300" in html
+    assert "#1 · convex 0.0300" in card(passage(), fusion="convex")
     assert 'style="left:0.0%;width:11.0%"' in html  # 22 of 200 characters
     assert html.count("<mark>") == 2
     assert "Guide: Loch · data/loch.md · CC BY-SA 4.0" in html
