@@ -169,9 +169,9 @@ class Configuration:
     embedder: str = "minilm"
     overlong: str = "windows"
     dense: str = "exact"
-    hnsw_m: int = 16
-    hnsw_ef_construction: int = 128
-    hnsw_ef_search: int = 128
+    hnsw_m: int = 24
+    hnsw_ef_construction: int = 200
+    hnsw_ef_search: int = 320
     keyword: str = "bm25s"
     fusion: str = "rrf"
     fusion_alpha: float = 0.5
@@ -230,8 +230,8 @@ class Configuration:
         return f"{self.chunking_strategy}{size}·{self.embedder}·{self.mode}·k{self.top_k}"
 
 
-GRAPH: dict[str, Value] = {"hnsw.m": 16, "hnsw.ef_construction": 128}
-"""What every HNSW graph is built with unless asked otherwise."""
+GRAPH: dict[str, Value] = {"hnsw.m": 24, "hnsw.ef_construction": 200}
+"""What every HNSW graph is built with unless asked otherwise (docs/decisions/hnsw.md)."""
 
 
 def applies(name: str, configuration: Configuration) -> bool:

@@ -31,13 +31,15 @@ from sitt_core.store.layout import (
 from sitt_core.store.reading import Corpus, stored_configuration
 from sitt_core.store.vectors import VectorCache, text_key
 from sitt_core.store.writing import add_graph, require_unit_vectors, write_corpus, write_index
-from sitt_core.text import TOKENIZER, sha256_text
+from sitt_core.text import TOKENIZER, sentence_spans, sha256_text
 from sitt_core.types import Chunk, Document, Embedder, Failure, Listing, Matrix, Postings, Report
 
 EMBED_BATCH = 64
 """Texts per step of a build: progress, cancel and the vector cache move on by as many."""
 GRAPH_CHUNKS = 5_000
 """An index of so many chunks gets an HNSW graph without being asked."""
+RECALL_SAMPLE = 200
+"""A graph's recall is measured with so many questions."""
 SAMPLE = 16
 """Texts embedded to estimate how long the rest will take."""
 MOST_FREE_REMOVALS = 20
@@ -502,12 +504,25 @@ def _write_index(
     report("write", 1, 1)
     if graph or len(chunks) >= GRAPH_CHUNKS:
         report("graph", 0, 1)
-        asked = recipe.configuration
-        add_graph(path, vectors, m=asked.hnsw_m, ef_construction=asked.hnsw_ef_construction, ef_search=asked.hnsw_ef_search)
+        asked, said = recipe.configuration, [_said_in(chunk) for chunk in _spread(chunks, RECALL_SAMPLE)]
+        queries = recipe.embedder.embed_queries(said) if said else vectors
+        add_graph(path, vectors, queries, m=asked.hnsw_m, ef_construction=asked.hnsw_ef_construction, ef_search=asked.hnsw_ef_search)
         report("graph", 1, 1)
     seconds = time.monotonic() - started
     oversized = count_oversized(chunks, recipe.configuration)
     return Built(recipe.configuration.index_key, len(chunks), embedded, windowed, seconds, oversized=oversized)
+
+
+def _spread(chunks: Sequence[Chunk], most: int) -> list[Chunk]:
+    """At most that many of the chunks, evenly over all of them."""
+    places = np.unique(np.linspace(0, len(chunks) - 1, min(most, len(chunks))).astype(int))
+    return [chunks[place] for place in places]
+
+
+def _said_in(chunk: Chunk) -> str:
+    """The last sentence of a chunk: as long as a question, and near its subject as one is."""
+    sentences = [chunk.text[start:end] for start, end in sentence_spans(chunk.text)]
+    return next((said for said in reversed(sentences) if any(map(str.isalnum, said))), chunk.text)
 
 
 def _chunk_all(documents: Sequence[Document], recipe: Recipe, corpus_dir: Path, report: Report, carried: Carried) -> list[Chunk]:

@@ -63,16 +63,16 @@ def write_index(path: Path, chunks: Sequence[Chunk], vectors: Matrix, postings: 
         _write_meta(connection, {**meta, "schema": str(SCHEMA_VERSION), "chunks": str(len(chunks))})
 
 
-def add_graph(path: Path, vectors: Matrix, *, m: int, ef_construction: int, ef_search: int) -> float:
-    """Adds an HNSW graph to a finished index file that nobody reads yet, and returns its recall@10 at `ef_search`.
+def add_graph(path: Path, vectors: Matrix, queries: Matrix, *, m: int, ef_construction: int, ef_search: int) -> float:
+    """Adds an HNSW graph to a finished index file that nobody reads yet, and returns its recall@10 at `ef_search` over `queries`.
 
-    The file's meta then says `hnsw` ("m=16 ef_construction=128"), `hnsw_recall` and `hnsw_recall_ef` (at which ef_search).
+    The file's meta then says `hnsw` ("m=24 ef_construction=200"), `hnsw_recall` and `hnsw_recall_ef` (at which ef_search).
     Raises StoreError.
     """
     with _writer(path, new=False) as connection:
         load_vss(connection)
         create_graph(connection, m=m, ef_construction=ef_construction)
-        recall = measure_recall(connection, "vectors", vectors, ef_search=ef_search)
+        recall = measure_recall(connection, "vectors", vectors, queries, ef_search=ef_search)
         facts = {"hnsw": f"m={m} ef_construction={ef_construction}", "hnsw_recall": f"{recall:.4f}", "hnsw_recall_ef": str(ef_search)}
         _write_meta(connection, facts)
     return recall

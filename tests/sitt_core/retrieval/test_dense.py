@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sitt_core.retrieval.dense import best, rank_dense
+from sitt_core.retrieval.dense import SHARED_ROWS, best, rank_dense, similarities
 from sitt_core.types import Hit, Matrix
 
 SCORES = hnp.arrays(np.float32, st.integers(0, 30), elements=st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0]))
@@ -81,6 +81,12 @@ class TestRanking:
         vectors, queries = unit_rows(501, 384, seed=5), unit_rows(13, 384, seed=6)
         alone = [rank_dense(vectors, ids_of(vectors), query[None], 50)[0] for query in queries]
         assert rank_dense(vectors, ids_of(vectors), queries, 50) == alone
+
+    @pytest.mark.parametrize("rows", [SHARED_ROWS - 1, SHARED_ROWS, SHARED_ROWS + 7])
+    def test_a_shared_product_is_the_same(self, rows: int) -> None:
+        """Where the processors share the rows, every similarity is, to the last bit, what one of them computes."""
+        vectors, query = unit_rows(rows, 24, seed=11), unit_rows(1, 24, seed=12)[0]
+        assert np.array_equal(similarities(vectors, query), np.einsum("ij,j->i", vectors, query))
 
     def test_allowed(self) -> None:
         """Only allowed chunks take part; their scores do not change, their ranks close up."""

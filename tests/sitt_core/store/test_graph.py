@@ -82,7 +82,7 @@ class TestBuilding:
         assert path is not None
         assert {other.name for other in path.parent.iterdir() if path.stem in other.name} == {path.name}
         meta = index_of(corpus).meta
-        assert (meta["hnsw"], meta["hnsw_recall_ef"]) == ("m=16 ef_construction=128", "128")
+        assert (meta["hnsw"], meta["hnsw_recall_ef"]) == ("m=24 ef_construction=200", "320")
         assert 0.95 <= float(meta["hnsw_recall"]) <= 1
         with duckdb.connect(str(path), read_only=True) as connection:
             assert connection.execute("SELECT index_name FROM duckdb_indexes()").fetchall() == [("graph",)]
@@ -94,7 +94,7 @@ class TestBuilding:
         build_index(corpus, recipe=asked, report=corpora.silent)
         other = corpus.index(asked.configuration.index_key, fingerprint=asked.fingerprint, graph=True)
         assert other.meta["hnsw"] == "m=4 ef_construction=32"
-        assert index_of(corpus).meta["hnsw"] == "m=16 ef_construction=128"
+        assert index_of(corpus).meta["hnsw"] == "m=24 ef_construction=200"
 
     @pytest.mark.parametrize("count", [0, 1, 9], ids=["nothing", "one", "fewer than ten"])
     def test_a_tiny_index_has_a_sound_graph(self, tmp_path: Path, count: int) -> None:
@@ -216,8 +216,8 @@ class TestSearching:
         index = index_of(corpus)
         measured = f"recall {float(index.meta['hnsw_recall']):.2f} against exact when built"
         cases: Sequence[tuple[dict[str, object], Filters, str]] = (
-            ({}, Filters(), f"hnsw: ef_search 128, {measured}"),
-            ({"hnsw__ef_search": 64}, Filters(), f"hnsw: ef_search 64, {measured} with ef_search 128"),
+            ({}, Filters(), f"hnsw: ef_search 320, {measured}"),
+            ({"hnsw__ef_search": 64}, Filters(), f"hnsw: ef_search 64, {measured} with ef_search 320"),
             ({}, Filters(category=("rare",)), "exact: one product with every vector (filters mean exact search)"),
         )
         for changes, filters, note in cases:
