@@ -6,6 +6,8 @@ SittError
 │   └── IndexMissing      the configuration's index has not been built yet
 ├── SourceError           a source that cannot be read, or a listing that is not whole
 ├── ModelError            weights missing or altered, a model that returns nonsense
+├── ProviderError         a language model that cannot be reached, declines the request, or breaks off
+│   └── KeyMissing        a provider that needs a key which is not set
 ├── StoreError            a store file that cannot be read or written
 │   ├── FingerprintError  an index made by another embedder, chunker or tokenizer
 │   └── Busy              another process is writing the same thing
@@ -65,6 +67,14 @@ class SourceError(SittError):
 
 class ModelError(SittError):
     """Weights that are missing or altered, or a model that returned something impossible."""
+
+
+class ProviderError(SittError):
+    """A language model that cannot be reached, declines the request, or breaks off."""
+
+
+class KeyMissing(ProviderError):
+    """A provider that needs a key which is not set."""
 
 
 class StoreError(SittError):

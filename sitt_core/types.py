@@ -1,6 +1,6 @@
 """The vocabulary: what documents, spans, hits, passages and traces are. Imports nothing of ours."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -199,6 +199,210 @@ class Filters:
 
     def __bool__(self) -> bool:
         return bool(self.category or self.region or self.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A passage as a language model is shown it.
+
+    `id` is opaque and cannot be guessed from the text; `blocks` are the citable units (sentences with the white space
+    after them): joined they are the passage's text.
+    """
+
+    id: str
+    title: str
+    blocks: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The passage's text, verbatim."""
+        return "".join(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of a conversation and the text that answered it."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """All that a provider answers from: `version` names the text files, `system` is what they say, `question` is verbatim.
+
+    `fence` is a random word that occurs in no excerpt: what stands between two lines that hold it is quoted text.
+    """
+
+    version: str
+    system: str
+    question: str
+    excerpts: tuple[Excerpt, ...]
+    fence: str
+    history: tuple[Turn, ...] = ()
+
+
+StopReason = Literal["end", "max_tokens", "refusal", "stopped", "error"]
+"""Why an answer ended: by itself, cut at its limit, declined by the model, stopped by the reader, or a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took; `dollars` is None where the price is not known, 0 where nothing is charged."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    dollars: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """The next piece of an answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CitationPart:
+    """What the text before it rests on, as the provider claims it: words that stand in an excerpt. Nothing is checked yet."""
+
+    excerpt: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class DonePart:
+    """The end of an answer: why, what it took, and which model wrote it."""
+
+    stop: StopReason
+    usage: Usage
+    model: str
+    note: str = ""
+
+
+AnswerPart = TextPart | CitationPart | DonePart
+
+
+class Provider(Protocol):
+    """A language model, or what stands in for one, behind one stream of events."""
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls it."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model it asks."""
+        ...
+
+    @property
+    def citing(self) -> Literal["native", "quotes", "extractive"]:
+        """How it cites, which decides the prompt's text file."""
+        ...
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[AnswerPart, None]:
+        """The answer as it is written; `DonePart` is the last. Closing or cancelling it closes the connection at once.
+
+        Raises ProviderError (KeyMissing among them) for a failure before or after the first piece.
+        """
+        ...
+
+    def as_sent(self, prompt: Prompt) -> str:
+        """What `stream` sends, for a reader to see, without keys."""
+        ...
+
+
+REFUSAL = "The corpus does not say."
+"""All that an answer says when the sources do not answer the question."""
+
+
+Verdict = Literal["quoted", "misattributed", "stitched", "absent"]
+"""What checking a claimed quote found: it stands where the provider says; it stands elsewhere; only pieces of it stand
+anywhere, never as one; it stands nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of a document: `document.text[span.start:span.end]`."""
+
+    document_id: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote that an answer rests on, as checking it found it; all that is shown of it comes from the store.
+
+    `span` is of the document's text and `document.text[span.start:span.end] == quote`; it is None for `stitched` (whose
+    pieces are at `pieces`) and `absent`, where `quote` is what the provider claimed. The document is where the quote
+    really stands; for those two, the one that the provider named, "" when it named none. `passage` is the rank of the
+    passage that holds the quote (for those two: of the named one), 0 when none does; `claimed` that of the named one.
+    """
+
+    marker: int
+    document_id: str
+    title: str
+    span: Span | None
+    quote: str
+    verdict: Verdict
+    source: Source
+    revision: str
+    sha256: str
+    passage: int
+    claimed: int = 0
+    pieces: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where in an answer's text a citation's number is shown: before the character at `at`."""
+
+    at: int
+    marker: int
+
+
+Support = Literal["supported", "weak", "uncited"]
+"""Whether a sentence's own quotes carry it, as far as code can tell; `uncited` when it has no citation at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of an answer: its span of the answer's text, the citations it carries and whether they hold its words.
+
+    `missing` are its numbers, dates, names and, where too few of them are there, other words that none of its quotes holds.
+    """
+
+    span: Span
+    markers: tuple[int, ...]
+    missing: tuple[str, ...]
+    support: Support
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a question was answered with: the text, its checked citations, and all that led to them.
+
+    `refused` means that it says the corpus does not answer, and cites nothing. `problem` says what broke off an answer
+    that did not end by itself; the text up to there is kept. `note` is what the provider said of it.
+    """
+
+    question: str
+    text: str
+    sentences: tuple[Sentence, ...]
+    citations: tuple[Citation, ...]
+    marks: tuple[Mark, ...]
+    passages: tuple[Passage, ...]
+    trace: Trace
+    refused: bool
+    stop: StopReason
+    problem: str
+    provider: str
+    model: str
+    usage: Usage
+    prompt_version: str
+    note: str = ""
 
 
 Retriever = Callable[[Sequence[str], int], list[list[Hit]]]

@@ -23,6 +23,7 @@ LAYERS = (
     ("sitt_core.store",),
     ("sitt_core.chunking", "sitt_core.embedding", "sitt_core.providers"),
     (
+        "sitt_core.background",
         "sitt_core.jobs",
         "sitt_core.costs",
         "sitt_core.notes",
@@ -49,8 +50,13 @@ SIBLINGS = (
     ("sitt_core.embedding", "sitt_core.embedding.converted"),
     ("sitt_core.embedding.int8", "sitt_core.embedding.minilm"),
     ("sitt_core.embedding.static", "sitt_core.embedding.minilm"),
+    ("sitt_core.providers", "sitt_core.providers.asking"),
+    ("sitt_core.providers.openai_compatible", "sitt_core.providers.markers"),
+    ("sitt_core.providers.openai_compatible", "sitt_core.providers.thinking"),
     ("sitt_core.retrieval.keyword", "sitt_core.retrieval.dense"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
+    ("sitt_core.answering.citations", "sitt_core.answering.prompt"),
+    ("sitt_core.answering.citations", "sitt_core.answering.support"),
 )
 """The exceptions, as (who, whom): helpers that siblings share, and the one that gathers them."""
 
@@ -58,6 +64,7 @@ RESERVED = {
     "streamlit": ("app", "pages", "sitt_core.surfaces.dashboard", "sitt_core.surfaces.serve"),
     "duckdb": ("sitt_core.store", "evals.results"),
     "sitt_core.embedding": ("sitt_core.build", "sitt_core.embedding"),
+    "sitt_core.providers": ("sitt_core.build", "sitt_core.providers"),
     "sitt_core.sources": ("sitt_core.build", "sitt_core.sources"),
 }
 """What only some modules may import."""
@@ -65,7 +72,7 @@ RESERVED = {
 HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "tiktoken"),
     *("bm25s", "rank_bm25", "Stemmer", "pyarrow"),
-    *("anthropic", "voyageai", "mcp", "ragas"),
+    *("anthropic", "openai", "voyageai", "mcp", "ragas"),
 }
 """What is imported inside the function that needs it."""
 

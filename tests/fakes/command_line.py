@@ -8,14 +8,15 @@ from typing import Any
 from typer.testing import Result
 
 from sitt_core.configuration import FIELDS
-from sitt_core.settings import KEYS
+from sitt_core.settings import BASE_URLS, KEYS
 
 Run = Callable[..., Result]
 
 
 def environment(data_dir: Path) -> dict[str, str]:
     """Settings that nothing on this machine changes: a blank variable also hides what a .env says."""
-    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS]
+    numbers = [f"LLM_{name}" for name in ("CONNECT_TIMEOUT", "IDLE_TIMEOUT", "MAX_TOKENS", "PRICE_INPUT", "PRICE_OUTPUT")]
+    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS, *BASE_URLS.values(), *numbers]
     return {**dict.fromkeys(names, ""), "SITT_DATA_DIR": str(data_dir)}
 
 
