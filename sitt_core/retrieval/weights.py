@@ -1,5 +1,6 @@
 """Why a passage matched: what each word of the question adds to its BM25 score."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,21 @@ def word_weights(
             for place in np.flatnonzero(holders == chunk):  # one at most
                 entries.append(WordWeight(word, int(counts[place]), len(holders), asked * float(scores[chunk])))
     return [tuple(sorted(entries, key=lambda entry: (-entry.weight, entry.word))) for entries in found]
+
+
+def rarity(postings: Postings) -> Callable[[str], float]:
+    """What makes a word rare: its inverse document frequency, ln(1 + (N − n + ½) / (n + ½)), n of N chunks holding it.
+
+    The form that Lucene's BM25 uses: never negative, and highest for a word that no chunk holds.
+    """
+    chunks = len(postings.lengths)
+
+    def weight(word: str) -> float:
+        term = postings.terms.get(word)
+        holders = 0 if term is None else int(postings.starts[term + 1] - postings.starts[term])
+        return math.log1p((chunks - holders + 0.5) / (holders + 0.5))
+
+    return weight
 
 
 def asked_as(question: str, language: str) -> dict[str, str]:
