@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sitt_core.configuration import FIELDS, SIZING, UNSIZED, Configuration
+from sitt_core.configuration import FIELDS, MODELS, SIZING, UNSIZED, Configuration
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- fields: written by python -m scripts.readme, checked by a test -->\n", "<!-- /fields -->"
@@ -14,7 +14,7 @@ def field_table() -> str:
     default = Configuration()
     for field in FIELDS:
         names = [*field.choices, *(f"{prefix}NAME" for prefix in field.prefixes)]
-        values = ", ".join(names) if names else f"{field.least}–{field.most:,}"
+        values = ", ".join(names) if names else "any name" if field.free else f"{field.least}–{field.most:,}"
         help_text = field.help
         if field.name in ("chunking.size", "chunking.overlap"):
             key = field.name.split(".")[1]
@@ -22,6 +22,8 @@ def field_table() -> str:
                 f"{name} {getattr(sizing, key)} {getattr(sizing, key + '_unit')}" for name, sizing in SIZING.items() if name not in UNSIZED
             )
             help_text += f" By strategy: {sizes}; {', '.join(UNSIZED)} ignores it."
+        if field.name == "answer.model":
+            help_text += " By provider: " + "; ".join(f"{provider} {model}" for provider, model in MODELS.items()) + "."
         rows.append(f"| `{field.name}` | {values} | {default[field.name]} | {help_text} |")
     return "\n".join(rows) + "\n"
 

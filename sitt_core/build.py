@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from sitt_core.chunking.chunks import VERSION, chunk
-from sitt_core.configuration import Configuration, applies, configure, require_retriever
+from sitt_core.configuration import PROVIDER_KEYS, Configuration, applies, configure, require_retriever
+from sitt_core.costs import Price, price_of
 from sitt_core.embedding.hashing import HashEmbedder
 from sitt_core.embedding.int8 import load_int8
 from sitt_core.embedding.minilm import load_minilm
@@ -15,14 +17,18 @@ from sitt_core.embedding.static import load_static
 from sitt_core.errors import InvalidInput, NotFound, shown
 from sitt_core.ingest import Recipe, text_fingerprint
 from sitt_core.pipeline import Engine
+from sitt_core.providers.claude import Claude
+from sitt_core.providers.extractive import Extractive
+from sitt_core.providers.openai_compatible import OpenAICompatible
 from sitt_core.retrieval.keyword import SCORERS, Scorer
-from sitt_core.retrieval.words import LANGUAGES
-from sitt_core.settings import FIELD_GUIDE, Settings
+from sitt_core.retrieval.weights import rarity
+from sitt_core.retrieval.words import LANGUAGES, tokenize
+from sitt_core.settings import FIELD_GUIDE, Settings, secret
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
 from sitt_core.sources.markdown import read_folder
 from sitt_core.store.layout import check_corpus_name, current_generation
 from sitt_core.store.reading import Corpus, Index, identity, open_corpus
-from sitt_core.types import Embedder, Listing
+from sitt_core.types import Embedder, Listing, Provider
 
 EMBEDDERS: dict[str, Callable[..., Embedder]] = {
     "minilm": lambda *, overlong, models_dir: load_minilm(overlong=overlong),  # noqa: ARG005
@@ -103,12 +109,46 @@ class Workshop:
         scorer = None if configuration.keyword == "off" else self._scorer(index, configuration.keyword)
         return Engine(configuration, corpus, index, language, recipe.embedder.embed_queries, scorer)
 
+    def provider(self, engine: Engine) -> Provider:
+        """Who answers under the engine's configuration; raises InvalidInput or ModelError, and asks nobody anything."""
+        configuration, models = engine.configuration, self.settings.models
+        name = configuration.answer_provider
+        if name == "extractive":
+            # Its own embedder, whatever the index's: its threshold was measured with this one.
+            embedder = self.embedder(configure({"embedder": configuration.answer_model}))
+            words = partial(tokenize, language=engine.language)
+            return Extractive(embed=embedder.embed_passages, tokenize=words, weight=rarity(engine.index.postings))
+        asked = {
+            "model": configuration.answer_model,
+            "api_key": secret(PROVIDER_KEYS.get(name, "LLM_API_KEY")) if name != "ollama" else "",
+            "base_url": models.base_urls.get(name),
+            "connect_timeout": models.connect_timeout,
+            "idle_timeout": models.idle_timeout,
+            "max_tokens": models.max_tokens,
+            "price": self.price(configuration),
+        }
+        load_sdk(name)
+        return Claude(**asked) if name == "claude" else OpenAICompatible(name=name, **asked)  # type: ignore[arg-type]
+
+    def price(self, configuration: Configuration) -> Price | None:
+        """What the configuration's model charges; LLM_PRICE_INPUT and LLM_PRICE_OUTPUT are of the default provider's model alone."""
+        asked, models, defaults = (configuration.answer_provider, configuration.answer_model), self.settings.models, self.settings.defaults
+        if asked == (defaults.answer_provider, defaults.answer_model):
+            return price_of(*asked, input_price=models.price_input, output_price=models.price_output)
+        return price_of(*asked)
+
     def _scorer(self, index: Index, keyword: str) -> Scorer:
         key = (id(index), keyword)
         with self._lock:
             if key not in self._scorers:
                 self._scorers[key] = (index, SCORERS[keyword](index.postings))
             return self._scorers[key][1]
+
+
+def load_sdk(provider: str) -> None:
+    """Imports the client library of a provider: later, while its answer is awaited, that would count as its silence."""
+    if provider != "extractive":
+        import_module("anthropic" if provider == "claude" else "openai")
 
 
 def check_language(language: str) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 from sitt_core.errors import InvalidInput, shown
 
 Value = str | int | float
-Role = Literal["index", "retrieval", "view"]
+Role = Literal["index", "retrieval", "view", "answer"]
 
 MAX_TOP_K = 100
 MAX_CANDIDATES = 1000
@@ -32,10 +32,13 @@ class Field:
     real: bool = False
     least: int = 0
     most: int = 0
+    free: bool = False
 
     @property
     def allowed(self) -> str:
         """The allowed values, as an error or a help text names them; `hidden` choices, which are for tests, are not named."""
+        if self.free:
+            return f"a name of 1 to {MAX_NAME} printable characters"
         if self.choices:
             return " | ".join([*self.choices, *(f"{prefix}NAME" for prefix in self.prefixes)])
         return f"a {'' if self.real else 'whole '}number from {self.least} to {self.most}"
@@ -43,7 +46,7 @@ class Field:
     @property
     def variable(self) -> str:
         """The environment variable that sets this field's default."""
-        return "SITT_" + self.name.upper().replace(".", "_")
+        return VARIABLES.get(self.name) or "SITT_" + self.name.upper().replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,19 @@ SIZING: dict[str, Sizing] = {
     "whole": Sizing(8000, "tokens", 0, "tokens"),  # not applied: a document is a chunk, however long
 }
 UNSIZED = ("whole",)
+MODELS: dict[str, str] = {
+    "extractive": "minilm",
+    "claude": "claude-sonnet-5-5",
+    "openai": "gpt-5.4-mini",
+    "groq": "openai/gpt-oss-120b",
+    "ollama": "llama3.2",
+    "custom": "default",
+}
+"""The providers of answers, and the model of each that is asked when none is named."""
+PROVIDER_KEYS: dict[str, str] = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "groq": "GROQ_API_KEY"}
+"""The variable that holds each paid provider's key, in the order in which a present key makes its provider the default."""
+VARIABLES = {"answer.provider": "LLM_PROVIDER", "answer.model": "LLM_MODEL"}
+"""Fields whose default has an environment variable with a name that other tools use too."""
 EMBEDDERS = ("minilm", "minilm-int8", "static-minilm")
 
 FIELDS: tuple[Field, ...] = (
@@ -148,7 +164,17 @@ FIELDS: tuple[Field, ...] = (
         least=1,
         most=MAX_CANDIDATES,
     ),
-    Field("top_k", "top_k", "view", "Top K", "How many passages are shown.", least=1, most=MAX_TOP_K),
+    Field("top_k", "top_k", "view", "Top K", "How many passages are shown, and answered from.", least=1, most=MAX_TOP_K),
+    Field(
+        "answer.provider",
+        "answer_provider",
+        "answer",
+        "Answers by",
+        "Who writes the answer: sentences taken from the passages without any key, Claude, or a server that speaks OpenAI's protocol.",
+        tuple(MODELS),
+    ),
+    Field("answer.model", "answer_model", "answer", "Model", "The provider's model.", free=True),
+    Field("answer.prompt", "answer_prompt", "answer", "Prompt", "Which version of the instructions a model is given.", ("v1",)),
 )
 BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
 
@@ -178,6 +204,9 @@ class Configuration:
     fusion_k: int = 60
     fusion_candidates: int = 50
     top_k: int = 5
+    answer_provider: str = "extractive"
+    answer_model: str = MODELS["extractive"]
+    answer_prompt: str = "v1"
 
     def __getitem__(self, name: str) -> Value:
         """The value of a field by its dotted name."""
@@ -204,8 +233,8 @@ class Configuration:
 
     @property
     def retrieval_key(self) -> str:
-        """Names what decides the ranking; runs that differ only in how much they show share it."""
-        return self._key([field for field in FIELDS if field.role != "view"])
+        """Names what decides the ranking; runs that differ only in how much they show, or in who answers, share it."""
+        return self._key([field for field in FIELDS if field.role not in ("view", "answer")])
 
     @property
     def key(self) -> str:
@@ -214,7 +243,9 @@ class Configuration:
 
     def _key(self, named: Iterable[Field]) -> str:
         """A hash over the named fields that apply: one that changes nothing does not change a key, nor one that is added later."""
-        values = {field.name: self[field.name] for field in named if applies(field.name, self)}
+        values = {
+            field.name: self[field.name] for field in named if applies(field.name, self) and self[field.name] != UNSAID.get(field.name)
+        }
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -232,6 +263,8 @@ class Configuration:
 
 GRAPH: dict[str, Value] = {"hnsw.m": 24, "hnsw.ef_construction": 200}
 """What every HNSW graph is built with unless asked otherwise (docs/decisions/hnsw.md)."""
+UNSAID: dict[str, Value] = {"answer.provider": "extractive"}
+"""Values that are in no key: what was the case before the field was added, so that older keys and links keep their meaning."""
 
 
 def applies(name: str, configuration: Configuration) -> bool:
@@ -242,6 +275,8 @@ def applies(name: str, configuration: Configuration) -> bool:
         return configuration.dense == "hnsw"
     if name in ("fusion.alpha", "fusion.k"):
         return configuration.fusion == ("convex" if name == "fusion.alpha" else "rrf")
+    if name in ("answer.model", "answer.prompt"):
+        return configuration.answer_provider != "extractive"
     return True
 
 
@@ -250,7 +285,7 @@ def parse_field(name: str, value: object) -> Value:
     field = BY_NAME.get(name)
     if field is None:
         raise InvalidInput(expected=f"one of the fields {', '.join(BY_NAME)}", got=shown(name), remedy="Check the field's name.")
-    parsed = _one_of(field, value) if field.choices else _number(field, value)
+    parsed = _one_of(field, value) if field.choices else _name(value) if field.free else _number(field, value)
     if parsed is not None:
         return parsed
     raise InvalidInput(expected=f"{name} to be {field.allowed}", got=shown(value), remedy=f"Set {name} to an allowed value.")
@@ -262,7 +297,13 @@ def _one_of(field: Field, value: object) -> str | None:
     if value in field.choices or value in field.hidden:
         return value
     named = any(value.startswith(prefix) and value.removeprefix(prefix).strip() for prefix in field.prefixes)
-    return value if named and len(value) <= MAX_NAME and value.isprintable() else None
+    return _name(value) if named else None
+
+
+def _name(value: object) -> str | None:
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return value if len(value) <= MAX_NAME and value.isprintable() else None
 
 
 def _number(field: Field, value: object) -> int | float | None:
@@ -279,7 +320,7 @@ def _number(field: Field, value: object) -> int | float | None:
 def configure(changes: Mapping[str, object], base: Configuration | None = None) -> Configuration:
     """`base` (default: the defaults) with `changes` by dotted name, checked as a whole.
 
-    A new strategy brings its own size and overlap unless the changes give them. Raises InvalidInput.
+    A new strategy brings its own size and overlap, and a new provider its model, unless the changes give them. Raises InvalidInput.
     """
     base = base or Configuration()
     values = {name: parse_field(name, value) for name, value in changes.items()}
@@ -290,6 +331,11 @@ def configure(changes: Mapping[str, object], base: Configuration | None = None) 
     if strategy in UNSIZED:
         sizing = SIZING[str(strategy)]
         values = {**values, "chunking.size": sizing.size, "chunking.overlap": sizing.overlap}
+    provider = values.get("answer.provider", base.answer_provider)
+    if provider != base.answer_provider:
+        values = {"answer.model": MODELS[str(provider)], **values}
+    if provider == "extractive":
+        values = {**values, "answer.model": MODELS["extractive"]}
     made = replace(base, **{BY_NAME[name].attribute: value for name, value in values.items()})  # type: ignore[arg-type]
     _check_together(made)
     return made
@@ -349,8 +395,12 @@ def _contradiction(changes: Mapping[str, object], base: Configuration) -> Invali
 
 
 def from_environment(environment: Mapping[str, str]) -> Configuration:
-    """The defaults, with each `SITT_…` variable that names a field applied; raises InvalidInput naming the variable."""
-    changes: dict[str, object] = {}
+    """The defaults, with each variable that names a field applied; raises InvalidInput naming the variable.
+
+    The provider of answers is the first that has a key, unless LLM_PROVIDER names one.
+    """
+    with_key = (provider for provider, key in PROVIDER_KEYS.items() if environment.get(key, "").strip())
+    changes: dict[str, object] = {"answer.provider": next(with_key, "extractive")}
     for field in FIELDS:
         if environment.get(field.variable, "").strip():
             try:
@@ -362,7 +412,7 @@ def from_environment(environment: Mapping[str, str]) -> Configuration:
     try:
         return configure(changes)
     except InvalidInput as error:
-        variables = ", ".join(BY_NAME[name].variable for name in changes)
+        variables = ", ".join(BY_NAME[name].variable for name in changes if environment.get(BY_NAME[name].variable, "").strip())
         raise InvalidInput(expected=error.expected, got=error.got, remedy=f"Correct {variables} in the environment or in .env.") from None
 
 

@@ -1,23 +1,32 @@
-"""What people leave behind on this machine: presets and recent questions, each one JSON file, safe from several processes."""
+"""What people leave behind on this machine: presets, recent questions, answers with what was thought of them, drafts of questions.
+
+Presets, recent questions and drafts are a JSON file each; a conversation is a file of JSON lines that is only appended to.
+Safe from several processes.
+"""
 
 import contextlib
 import json
+import os
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
+from sitt_core.types import Answer, Usage
 
 KEPT_RECENT = 50
 MAX_PRESETS = 100
 MAX_NAME = 60
 LOCK_SECONDS = 5.0
-_PRESETS, _RECENT = "presets.json", "recent.json"
+MAX_NOTE = 2000
+_PRESETS, _RECENT, _DRAFTS, _ANSWERS = "presets.json", "recent.json", "drafts.json", "answers"
+_ID = re.compile(r"[0-9a-z-]{1,64}")
 
 Fields = Mapping[str, str | int | float]
 """A configuration's fields by dotted name."""
@@ -31,6 +40,48 @@ class Recent:
     fields: Fields
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     asked: float = 0.0
+
+
+Thumb = Literal["up", "down", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An answer as it was given: `record` is `record_of` it, with what it was asked under; `thumb` and `note` came later."""
+
+    id: str
+    conversation: str
+    asked: float
+    corpus: str
+    fields: Fields
+    filters: Mapping[str, Sequence[str]]
+    record: Mapping[str, Any]
+    thumb: Thumb = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation in the list: its first question, its corpus, how many answers it has and when the last one came."""
+
+    id: str
+    corpus: str
+    question: str
+    answers: int
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question that might join the golden set, with the spans of documents that would be its evidence; waits for review."""
+
+    id: str
+    corpus: str
+    question: str
+    reference: str
+    evidence: Sequence[Mapping[str, Any]]
+    made: float
+    origin: str = ""
 
 
 def check_preset_name(name: str) -> str:
@@ -90,6 +141,225 @@ def forget(notes_dir: Path, corpus: str, question: str | None = None) -> None:
         held.pop(corpus, None)
         if kept:
             held[corpus] = kept
+
+
+_UNTOLD: Mapping[str, Any] = {
+    **dict.fromkeys(("sentences", "citations", "marks", "passages", "stages"), ()),
+    **dict.fromkeys(("problem", "provider", "model", "prompt_version", "provider_note"), ""),
+    **{"milliseconds": 0.0, "refused": False, "stop": "end", "usage": asdict(Usage(dollars=None))},
+}
+"""What stands for the parts of an answer that the version which kept it did not know."""
+
+
+def record_of(answer: Answer) -> dict[str, Any]:
+    """An answer as the log keeps it: everything but the passages' texts, which the store has; plain JSON."""
+    return {
+        "question": answer.question,
+        "text": answer.text,
+        "sentences": [asdict(sentence) for sentence in answer.sentences],
+        "citations": [asdict(citation) for citation in answer.citations],
+        "marks": [asdict(mark) for mark in answer.marks],
+        "passages": [
+            {
+                "rank": passage.rank,
+                "document": passage.chunk.document_id,
+                "title": passage.title,
+                "heading_path": list(passage.chunk.heading_path),
+                "start": passage.chunk.start,
+                "end": passage.chunk.end,
+                "source": asdict(passage.source),
+            }
+            for passage in answer.passages
+        ],
+        "milliseconds": answer.trace.milliseconds,
+        "stages": [{"name": stage.name, "milliseconds": stage.milliseconds, "note": stage.note} for stage in answer.trace.stages],
+        "refused": answer.refused,
+        "stop": answer.stop,
+        "problem": answer.problem,
+        "provider": answer.provider,
+        "model": answer.model,
+        "usage": asdict(answer.usage),
+        "prompt_version": answer.prompt_version,
+        "provider_note": answer.note,
+    }
+
+
+def new_conversation() -> str:
+    """The id of a conversation that begins now; ids sort by when they were made."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}"
+
+
+def log_answer(
+    notes_dir: Path,
+    conversation: str,
+    answer: Answer,
+    *,
+    corpus: str,
+    fields: Fields,
+    filters: Mapping[str, Sequence[str]] | None = None,
+) -> Logged:
+    """Appends an answer to its conversation and returns it as kept; raises InvalidInput, StoreError or Busy."""
+    logged = Logged(
+        id=uuid.uuid4().hex[:12],
+        conversation=_check_id(conversation),
+        asked=time.time(),
+        corpus=corpus,
+        fields=dict(fields),
+        filters={name: list(values) for name, values in (filters or {}).items()},
+        record=record_of(answer),
+    )
+    kept = asdict(logged)
+    del kept["thumb"], kept["note"], kept["conversation"]
+    _append(_conversation_file(notes_dir, conversation), {"answer": kept})
+    return logged
+
+
+def rate(notes_dir: Path, conversation: str, answer_id: str, thumb: Thumb, note: str = "") -> None:
+    """Keeps what a reader thought of an answer, in place of what they thought before; raises InvalidInput, NotFound, StoreError or Busy."""
+    if thumb not in ("up", "down", "") or len(note) > MAX_NOTE:
+        raise InvalidInput(
+            expected=f"up, down or nothing, and a note of at most {MAX_NOTE:,} characters",
+            got=f"{shown(thumb)} and {len(note):,} characters",
+            remedy="Shorten the note.",
+        )
+    if answer_id not in {each.id for each in conversation_answers(notes_dir, conversation)}:
+        raise NotFound(expected="the id of an answer", got=shown(answer_id), remedy="It may have been deleted in another window.")
+    _append(_conversation_file(notes_dir, conversation), {"rating": {"answer": answer_id, "thumb": thumb, "note": note, "at": time.time()}})
+
+
+def conversation_answers(notes_dir: Path, conversation: str) -> tuple[Logged, ...]:
+    """The answers of a conversation in order, each with the last thumb and note it got; raises InvalidInput, NotFound or StoreError."""
+    file = _conversation_file(notes_dir, conversation)
+    lines = _lines(file)
+    ratings = {line["rating"].get("answer"): line["rating"] for line in lines if isinstance(line.get("rating"), dict)}
+    answers = (_logged(line.get("answer"), conversation) for line in lines)
+    found = (each for each in answers if each is not None)
+    return tuple(
+        replace(each, thumb=rating.get("thumb", ""), note=rating.get("note", "")) if (rating := ratings.get(each.id)) else each
+        for each in found
+    )
+
+
+def _logged(kept: object, conversation: str) -> Logged | None:
+    """An answer as a line of the log has it, whichever version wrote it; None for a line that holds none."""
+    with contextlib.suppress(TypeError, KeyError, AttributeError):
+        if isinstance(kept, dict) and {"question", "text"} <= kept["record"].keys():
+            named = {name: kept[name] for name in ("id", "asked", "corpus", "fields", "filters")}
+            return Logged(**named, conversation=conversation, record={**_UNTOLD, **kept["record"]})
+    return None
+
+
+def conversations(notes_dir: Path, *, corpus: str | None = None, most: int = 50) -> tuple[Conversation, ...]:
+    """The latest conversations, of one corpus or all, the latest first; raises StoreError."""
+    found: list[Conversation] = []
+    for file in sorted((notes_dir / _ANSWERS).glob("*.jsonl"), key=_last_written, reverse=True):
+        try:
+            answers = conversation_answers(notes_dir, file.stem)
+        except (InvalidInput, NotFound):  # not one of ours, or deleted in another window since it was listed
+            continue
+        if answers and corpus in (None, answers[0].corpus):
+            first, last = answers[0], answers[-1]
+            found.append(Conversation(file.stem, first.corpus, first.record["question"], len(answers), last.asked))
+        if len(found) == most:
+            break
+    return tuple(found)
+
+
+def _last_written(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # deleted in another window since it was listed
+        return 0.0
+
+
+def delete_conversation(notes_dir: Path, conversation: str) -> None:
+    """Forgets a conversation and what was thought of it; raises InvalidInput, NotFound or StoreError."""
+    file = _conversation_file(notes_dir, conversation)
+    try:
+        file.unlink()
+    except FileNotFoundError as error:
+        raise NotFound(expected="a conversation", got=shown(conversation), remedy="It may have been deleted in another window.") from error
+    except OSError as error:
+        raise StoreError(expected=f"to delete {file.name}", got=str(error), remedy="Check the permissions of the notes folder.") from error
+
+
+def save_draft(
+    notes_dir: Path, *, corpus: str, question: str, reference: str = "", evidence: Sequence[Mapping[str, Any]] = (), origin: str = ""
+) -> Draft:
+    """Keeps a draft of a golden question; the same question of the same corpus takes its place. Raises StoreError or Busy."""
+    made = Draft(uuid.uuid4().hex[:12], corpus, question, reference, [dict(each) for each in evidence], time.time(), origin)
+    with _editing(notes_dir / _DRAFTS) as held:
+        for id_, other in list(held.items()):
+            if (other["corpus"], other["question"]) == (corpus, question):
+                del held[id_]
+        held[made.id] = asdict(made)
+    return made
+
+
+def drafts(notes_dir: Path, corpus: str | None = None) -> tuple[Draft, ...]:
+    """The drafts of golden questions, of one corpus or all, the oldest first; raises StoreError."""
+    try:
+        found = [Draft(**each) for each in _read(notes_dir / _DRAFTS).values()]
+    except TypeError as error:
+        raise _damaged(_DRAFTS, str(error)) from error
+    return tuple(sorted((each for each in found if corpus in (None, each.corpus)), key=lambda each: each.made))
+
+
+def delete_draft(notes_dir: Path, draft_id: str) -> None:
+    """Forgets a draft; raises NotFound, StoreError or Busy."""
+    with _editing(notes_dir / _DRAFTS) as held:
+        if draft_id not in held:
+            raise NotFound(expected="the id of a draft", got=shown(draft_id), remedy="It may have been reviewed in another window.")
+        del held[draft_id]
+
+
+def _conversation_file(notes_dir: Path, conversation: str) -> Path:
+    return notes_dir / _ANSWERS / f"{_check_id(conversation)}.jsonl"
+
+
+def _check_id(conversation: str) -> str:
+    """The id as it is: it becomes a file's name. Raises InvalidInput."""
+    if not _ID.fullmatch(conversation):
+        raise InvalidInput(expected="the id of a conversation", got=shown(conversation), remedy="Choose one of the list.")
+    return conversation
+
+
+def _append(file: Path, line: Mapping[str, Any]) -> None:
+    """Adds a line in one write, after a line end if a killed process left a torn one."""
+    data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(file.with_suffix(".lock"), timeout=LOCK_SECONDS), file.open("a+b") as out:
+            if out.tell() and _last_byte(out.fileno(), out.tell()) != b"\n":
+                data = b"\n" + data
+            out.write(data)
+    except Timeout as error:
+        raise Busy(expected=f"to write {file.name}", got="another process is writing it", remedy="Try again in a moment.") from error
+    except OSError as error:
+        raise StoreError(
+            expected=f"to write {file.name}", got=str(error), remedy="Check the free space and the permissions of the notes folder."
+        ) from error
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    return os.pread(descriptor, 1, size - 1)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines; one that a killed process left torn is passed over."""
+    try:
+        data = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(expected="a conversation", got=shown(file.stem), remedy="It may have been deleted in another window.") from error
+    except OSError as error:
+        raise StoreError(expected=f"to read {file.name}", got=str(error), remedy="Check the permissions of the notes folder.") from error
+    found = []
+    for line in data.split(b"\n"):  # as bytes: a line may be torn within a character
+        with contextlib.suppress(ValueError):
+            parsed = json.loads(line.decode("utf-8"))
+            if isinstance(parsed, dict):
+                found.append(parsed)
+    return found
 
 
 def _same(one: Recent | None, other: Recent) -> bool:

@@ -1,19 +1,44 @@
-"""Question → passages, every stage timed and kept. Read this first."""
+"""Question → passages → answer with checked citations, every stage timed and kept. Read this first."""
 
+import asyncio
+import contextlib
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from sitt_core.answering.citations import Ledger
+from sitt_core.answering.prompt import make_prompt
 from sitt_core.configuration import Configuration, require_retriever
+from sitt_core.errors import KeyMissing, SittError
 from sitt_core.retrieval.dense import rank_dense, rank_hnsw
 from sitt_core.retrieval.fusion import fuse_convex, fuse_rrf
 from sitt_core.retrieval.keyword import Scorer, rank_keyword
 from sitt_core.retrieval.words import tokenize
 from sitt_core.store.reading import Corpus, Index
-from sitt_core.text import check_question
-from sitt_core.types import Filters, Hit, Mask, Matrix, Passage, Retrieval, Stage, Trace
+from sitt_core.text import check_question, count_tokens, normalise
+from sitt_core.types import (
+    REFUSAL,
+    Answer,
+    AnswerPart,
+    CitationPart,
+    DonePart,
+    Filters,
+    Hit,
+    Mask,
+    Matrix,
+    Passage,
+    Prompt,
+    Provider,
+    Retrieval,
+    Stage,
+    TextPart,
+    Trace,
+    Turn,
+    Usage,
+)
 
 EmbedQueries = Callable[[Sequence[str]], Matrix]
 
@@ -157,3 +182,116 @@ def _notices(configuration: Configuration, stages: Sequence[Stage], passages: Se
     elif len(passages) < configuration.top_k:
         notices.append(f"{len(passages)} of {configuration.top_k} passages: nothing else was found by the retrievers that are on.")
     return tuple(notices)
+
+
+def ignore(_: AnswerPart) -> None:
+    """For those who wait for the whole answer."""
+
+
+class Asking:
+    """One question on its way to its answer: `run` brings it, `so_far` shows from any thread what has come of it.
+
+    `retrieval` and `prompt` are None until the passages have been found; the question is never changed on the way.
+    `failure` is what broke the answer off, if anything did.
+    """
+
+    def __init__(
+        self, question: str, engine: Engine, provider: Provider, *, filters: Filters | None = None, history: Sequence[Turn] = ()
+    ) -> None:
+        """Raises InvalidInput for a question or a configuration that cannot be used."""
+        self.question = check_question(question)
+        require_retriever(engine.configuration)
+        self.engine, self.provider, self.filters, self.history = engine, provider, filters, tuple(history)
+        self.retrieval: Retrieval | None = None
+        self.prompt: Prompt | None = None
+        self.failure: SittError | None = None
+        self._lock = threading.Lock()
+        self._ledger: Ledger | None = None
+        self._writing = 0.0
+
+    async def run(self, told: Callable[[AnswerPart], None] = ignore) -> Answer:
+        """The answer; `told` is given every part as it comes.
+
+        What the provider fails with, before or after the first words, a cited document that cannot be read, and being
+        cancelled end the answer (`stop`, `problem`) and keep what has come. Raises InvalidInput or StoreError when the passages cannot be found.
+        """
+        ledger = await asyncio.to_thread(self._look_up)
+        unknown = Usage(dollars=None)
+        done, problem = DonePart("error", unknown, self.provider.model), ""
+        try:
+            async with contextlib.aclosing(self._parts(ledger.prompt)) as parts:
+                async for heard in parts:
+                    part = _cleaned(heard)
+                    with self._lock:
+                        _enter(ledger, part)
+                    done = part if isinstance(part, DonePart) else done
+                    told(part)
+        except SittError as error:
+            self.failure, problem = error, str(error)
+        except asyncio.CancelledError:
+            done = DonePart("stopped", unknown, self.provider.model, "Tokens counted here: the provider had no time to say.")
+        return self._answer(replace(done, usage=self._usage(done.usage)), problem)
+
+    def so_far(self) -> Answer | None:
+        """The answer as far as it has come; None until the passages have been found."""
+        if self._ledger is None:
+            return None
+        with self._lock:
+            return self._answer(DonePart("stopped", Usage(), self.provider.model), "")
+
+    @property
+    def sent(self) -> str:
+        """What the provider was sent, as text; nothing before the passages have been found."""
+        return self.provider.as_sent(self.prompt) if self.prompt else ""
+
+    def _look_up(self) -> Ledger:
+        engine = self.engine
+        retrieval = search(self.question, engine, filters=self.filters)
+        version = engine.configuration.answer_prompt
+        prompt = make_prompt(self.question, retrieval.passages, citing=self.provider.citing, version=version, history=self.history)
+        words = partial(tokenize, language=engine.language)
+        ledger = Ledger(prompt, retrieval.passages, engine.corpus.document, tokenize=words)
+        self._writing = time.perf_counter()
+        self.retrieval, self.prompt, self._ledger = retrieval, prompt, ledger
+        return ledger
+
+    def _parts(self, prompt: Prompt) -> AsyncGenerator[AnswerPart, None]:
+        return self.provider.stream(prompt) if prompt.excerpts else _nothing_found(self.provider.model)
+
+    def _usage(self, told: Usage) -> Usage:
+        """What the provider said that the answer took; where it said nothing, the tokens as counted here."""
+        assert self.prompt is not None and self._ledger is not None
+        if self.provider.citing == "extractive" or isinstance(self.failure, KeyMissing):
+            return Usage()
+        if told.input_tokens or not self.prompt.excerpts:
+            return told
+        if self.failure is not None and not self._ledger.text:
+            return Usage(dollars=None)  # whether anything was read for nothing is the provider's secret
+        return replace(told, input_tokens=count_tokens(self.sent), output_tokens=count_tokens(self._ledger.text))
+
+    def _answer(self, done: DonePart, problem: str) -> Answer:
+        assert self.retrieval is not None and self._ledger is not None
+        trace, spent = self.retrieval.trace, (time.perf_counter() - self._writing) * 1000
+        stage = Stage("answer", trace.milliseconds, spent, len(self.retrieval.passages), (), done.note)
+        whole = replace(trace, stages=(*trace.stages, stage), milliseconds=trace.milliseconds + spent)
+        return self._ledger.answer(trace=whole, provider=self.provider.name, done=done, problem=problem)
+
+
+def _cleaned(part: AnswerPart) -> AnswerPart:
+    """A part without control characters, which a terminal obeys, and lone surrogates, which no file and no page can hold."""
+    if isinstance(part, TextPart):
+        return replace(part, text=normalise(part.text))
+    return replace(part, quote=normalise(part.quote)) if isinstance(part, CitationPart) else part
+
+
+def _enter(ledger: Ledger, part: AnswerPart) -> None:
+    if isinstance(part, TextPart):
+        ledger.add_text(part.text)
+    elif isinstance(part, CitationPart):
+        ledger.add_citation(part)
+
+
+async def _nothing_found(model: str) -> AsyncGenerator[AnswerPart, None]:
+    """Where there is no passage there is nothing to answer from: a refusal that nobody has to be paid for."""
+    yield TextPart(REFUSAL)
+    yield DonePart("end", Usage(), model, "No passage was found, so the provider was not asked.")

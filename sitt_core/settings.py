@@ -6,14 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sitt_core.configuration import Configuration, from_environment
+from sitt_core.configuration import PROVIDER_KEYS, Configuration, from_environment
 from sitt_core.errors import InvalidInput, shown
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELD_GUIDE = ROOT / "data" / "field_guide"
 DEFAULT_CORPUS = "field-guide"
 DEFAULT_PORT = 8501
-KEYS = ("VOYAGE_API_KEY", "ANTHROPIC_API_KEY")
+KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How language models are asked: seconds to connect and to the next piece of text, tokens of an answer (with what the model
+    thinks before it), addresses, prices.
+
+    `base_urls` holds those that differ from the provider's own; prices are dollars per million tokens, and stand above the
+    price table.
+    """
+
+    connect_timeout: float = 10.0
+    idle_timeout: float = 60.0
+    max_tokens: int = 4096
+    base_urls: Mapping[str, str] = field(default_factory=dict)
+    price_input: float | None = None
+    price_output: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +41,7 @@ class Settings:
     port: int = DEFAULT_PORT
     defaults: Configuration = field(default_factory=Configuration)
     keys_present: frozenset[str] = frozenset()
+    models: ModelSettings = field(default_factory=ModelSettings)
 
     @property
     def store_dir(self) -> Path:
@@ -73,7 +91,58 @@ def load_settings(environment: Mapping[str, str] | None = None, *, dotenv: Path 
         port=int(text),
         defaults=from_environment(environment),
         keys_present=frozenset(name for name in KEYS if environment.get(name, "").strip()),
+        models=_model_settings(environment),
     )
+
+
+BASE_URLS = {
+    "claude": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "groq": "GROQ_BASE_URL",
+    "ollama": "OLLAMA_BASE_URL",
+    "custom": "LLM_BASE_URL",
+}
+"""The variable that names another address than a provider's own."""
+
+
+def _model_settings(environment: Mapping[str, str]) -> ModelSettings:
+    defaults = ModelSettings()
+    urls = {provider: environment.get(name, "").strip() for provider, name in BASE_URLS.items()}
+    for provider, url in urls.items():
+        if url and not re.fullmatch(r"https?://[^\s/]+\S*", url):
+            raise InvalidInput(
+                expected=f"{BASE_URLS[provider]} to be an address that begins with http:// or https://",
+                got=shown(url),
+                remedy="Correct it in the environment or in .env.",
+            )
+    return ModelSettings(
+        connect_timeout=_number(environment, "LLM_CONNECT_TIMEOUT", least=0.1, most=600) or defaults.connect_timeout,
+        idle_timeout=_number(environment, "LLM_IDLE_TIMEOUT", least=0.1, most=3600) or defaults.idle_timeout,
+        max_tokens=int(_number(environment, "LLM_MAX_TOKENS", least=16, most=16_000) or defaults.max_tokens),
+        base_urls={provider: url for provider, url in urls.items() if url},
+        price_input=_number(environment, "LLM_PRICE_INPUT", least=0, most=10_000),
+        price_output=_number(environment, "LLM_PRICE_OUTPUT", least=0, most=10_000),
+    )
+
+
+def _number(environment: Mapping[str, str], name: str, *, least: float, most: float) -> float | None:
+    """A number from the environment, or None where it is not set; raises InvalidInput."""
+    text = environment.get(name, "").strip()
+    if not text:
+        return None
+    number = float(text) if re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text) else None
+    if number is None or not least <= number <= most:
+        raise InvalidInput(
+            expected=f"{name} to be a number from {least:g} to {most:,g}",
+            got=shown(text),
+            remedy="Correct it in the environment or in .env.",
+        )
+    return number
+
+
+def secret(name: str, *, dotenv: Path | None = None) -> str:
+    """A key's value, from the environment or `.env`, read where it is used and kept nowhere; empty when it is not set."""
+    return {**_read_dotenv(dotenv or ROOT / ".env"), **os.environ}.get(name, "").strip()
 
 
 def _read_dotenv(path: Path) -> dict[str, str]:

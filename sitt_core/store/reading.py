@@ -312,6 +312,12 @@ class Corpus:
         made = {row[0]: _chunk(row) for row in rows}
         return [made[position] for position in positions]
 
+    def mean_tokens(self, index: Index) -> int:
+        """The mean length of an index's chunks, in tokens, rounded."""
+        with self._reading(remedy=self._rebuild_remedy) as cursor:
+            row = cursor.execute(f"SELECT round(avg(tokens)) FROM {index.alias}.chunks").fetchone()
+        return int(row[0] or 0) if row else 0
+
     def all_chunks(self, index: Index) -> list[Chunk]:
         """Every chunk of the index, by position."""
         with self._reading() as cursor:

@@ -7,7 +7,7 @@ from sitt_core.configuration import Configuration
 from sitt_core.ingest import Built, Plan
 from sitt_core.store.admin import GenerationInfo, Purge
 from sitt_core.store.reading import DocumentInfo
-from sitt_core.types import Document, Passage, Retrieval, Source, Trace
+from sitt_core.types import Answer, Citation, Document, Passage, Retrieval, Source, Trace
 
 
 def source_json(source: Source) -> dict[str, str]:
@@ -60,6 +60,47 @@ def retrieval_json(configuration: Configuration, retrieval: Retrieval) -> dict[s
         "configuration": configuration.to_dict(),
         "hits": [hit_json(passage) for passage in retrieval.passages],
         "trace": trace_json(retrieval.trace),
+    }
+
+
+def citation_json(citation: Citation) -> dict[str, Any]:
+    """A checked citation; `start` and `end` slice the document's text, and are null where the quote does not stand in one piece."""
+    return {
+        "marker": citation.marker,
+        "document": citation.document_id,
+        "title": citation.title,
+        "start": citation.span.start if citation.span else None,
+        "end": citation.span.end if citation.span else None,
+        "quote": citation.quote,
+        "verdict": citation.verdict,
+        "source": source_json(citation.source),
+        "revision": citation.revision,
+    }
+
+
+def answer_json(configuration: Configuration, answer: Answer) -> dict[str, Any]:
+    """A whole answer: configuration, text, checked citations, the sentences with their support, passages, trace, usage."""
+    return {
+        "question": answer.question,
+        "configuration": configuration.to_dict(),
+        "answer": answer.text,
+        "refused": answer.refused,
+        "stop": answer.stop,
+        "citations": [citation_json(citation) for citation in answer.citations],
+        "sentences": [
+            {
+                "start": sentence.span.start,
+                "end": sentence.span.end,
+                "markers": list(sentence.markers),
+                "support": sentence.support,
+                "missing": list(sentence.missing),
+            }
+            for sentence in answer.sentences
+        ],
+        "passages": [hit_json(passage) for passage in answer.passages],
+        "trace": trace_json(answer.trace),
+        "usage": {"provider": answer.provider, "model": answer.model, **asdict(answer.usage)},
+        "note": answer.note,
     }
 
 

@@ -1,4 +1,4 @@
-"""The command line: update, index, search, status, doctor, and the administration of corpora and jobs; every one with --json."""
+"""The command line: update, index, search, ask, status, doctor, and the administration of corpora and jobs; every one with --json."""
 
 import shutil
 import sys
@@ -16,13 +16,16 @@ from sitt_core.errors import Busy, SittError, SourceError, shown
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name, corpus_names
 from sitt_core.store.reading import Corpus
-from sitt_core.surfaces import as_json, cli_corpora, cli_jobs, status
+from sitt_core.surfaces import as_json, cli_ask, cli_corpora, cli_jobs, status
 from sitt_core.surfaces.progress import human_seconds, sentences_note
 from sitt_core.surfaces.terminal import (
+    CategoryOption,
     CorpusOption,
+    FromOption,
     IndexOption,
     JobOption,
     JsonOption,
+    RegionOption,
     SetOption,
     answer,
     confirm,
@@ -32,7 +35,7 @@ from sitt_core.surfaces.terminal import (
     settings_of,
 )
 from sitt_core.text import check_question
-from sitt_core.types import Filters, Passage, Report
+from sitt_core.types import Failure, Filters, Passage, Report
 
 app = typer.Typer(
     name="sitt_core",
@@ -42,6 +45,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+SHOWN_FAILURES = 3
 
 
 def main() -> None:
@@ -157,9 +162,15 @@ def _require_all_read(plan: ingest.Plan, *, dry_run: bool) -> None:
     if plan.failed and not dry_run:
         raise SourceError(
             expected="every document to be readable",
-            got=f"{len(plan.failed)} that could not be read; all others are published",
-            remedy="Correct what is listed as failed and run update again.",
+            got=f"{len(plan.failed)} that could not be read; all others are published ({_listed(plan.failed)})",
+            remedy="Correct what failed, or leave it out of the folder, and run update again.",
         )
+
+
+def _listed(failures: Sequence[Failure]) -> str:
+    """The first few failures with their reasons, and how many more there are."""
+    more = f"; and {len(failures) - SHOWN_FAILURES} more" if len(failures) > SHOWN_FAILURES else ""
+    return "; ".join(f"{failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]) + more
 
 
 @app.command()
@@ -208,9 +219,9 @@ def index(
 def search(
     question: Annotated[str, typer.Argument(help="What to ask.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
-    category: Annotated[list[str] | None, typer.Option("--category", help="Only documents of this category; may be repeated.")] = None,
-    region: Annotated[list[str] | None, typer.Option("--region", help="Only documents of this region; may be repeated.")] = None,
-    origin: Annotated[list[str] | None, typer.Option("--from", help="Only documents of this source; may be repeated.")] = None,
+    category: CategoryOption = None,
+    region: RegionOption = None,
+    origin: FromOption = None,
     set_: SetOption = None,
     as_json_: JsonOption = False,
 ) -> None:
@@ -322,6 +333,6 @@ def _print_plan(plan: ingest.Plan, corpus: str, diffs: Mapping[str, Sequence[str
         print(f"\n{document_id}", *(f"  {line}" for line in lines), sep="\n")
 
 
-for _commands in (cli_corpora.COMMANDS, cli_jobs.COMMANDS):
+for _commands in (cli_ask.COMMANDS, cli_corpora.COMMANDS, cli_jobs.COMMANDS):
     app.registered_commands += _commands.registered_commands
     app.registered_groups += _commands.registered_groups

@@ -25,6 +25,9 @@ IndexOption = Annotated[
     list[str] | None,
     typer.Option("--index", metavar="KEY", help="Also build this index of the corpus, by its key in status; may be repeated; all for all."),
 ]
+CategoryOption = Annotated[list[str] | None, typer.Option("--category", help="Only documents of this category; may be repeated.")]
+RegionOption = Annotated[list[str] | None, typer.Option("--region", help="Only documents of this region; may be repeated.")]
+FromOption = Annotated[list[str] | None, typer.Option("--from", help="Only documents of this source; may be repeated.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 JobOption = Annotated[Path | None, typer.Option("--job", hidden=True, exists=True, file_okay=False)]

@@ -11,6 +11,8 @@ from sitt_core.configuration import (
     BY_NAME,
     FIELDS,
     GRAPH,
+    MODELS,
+    PROVIDER_KEYS,
     SIZING,
     UNSIZED,
     Configuration,
@@ -32,6 +34,8 @@ FIXED = configure({"chunking.strategy": "fixed"})
 def values_of(field: Field) -> st.SearchStrategy[Value]:
     if field.real:
         return st.floats(field.least, field.most)
+    if field.free:
+        return st.sampled_from(["gpt-9", "org/Model 1.5:tag", "models/é"])
     named = st.sampled_from([f"{prefix}some/Model-1" for prefix in field.prefixes] or [""]).filter(bool)
     return st.sampled_from([*field.choices, *field.hidden]) | named if field.choices else st.integers(field.least, field.most)
 
@@ -43,6 +47,8 @@ def others_of(field: Field) -> list[Value]:
         return [value for value in [*field.choices, *named, *field.hidden] if value != DEFAULT[field.name]]
     if field.real:
         return [0.0, 0.25, 1.0]
+    if field.free:
+        return ["some/Model-1"]
     return [value for value in (DEFAULT[field.name] + step for step in (-1, 1)) if field.least <= value <= field.most]  # type: ignore[operator]
 
 
@@ -53,11 +59,12 @@ NEEDED: dict[str, dict[str, object]] = {
     "hnsw.ef_construction": {"dense": "hnsw"},
     "hnsw.ef_search": {"dense": "hnsw"},
     "fusion.alpha": {"fusion": "convex"},
+    "answer.model": {"answer.provider": "claude"},
 }
 """What has to be set before a field makes any difference; the others always do, while fusion is rrf."""
 CHANGES = [(field.name, value) for field in FIELDS for value in others_of(field)]
 KEYS = ("chunking_key", "index_key", "retrieval_key", "key")
-CHANGED = {"chunking": KEYS, "index": KEYS[1:], "retrieval": KEYS[2:], "view": KEYS[3:]}
+CHANGED = {"chunking": KEYS, "index": KEYS[1:], "retrieval": KEYS[2:], "view": KEYS[3:], "answer": KEYS[3:]}
 ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.lists(st.integers(), max_size=2))
 LINKS = st.dictionaries(
     st.one_of(st.sampled_from(list(BY_NAME)), st.text(max_size=8)),
@@ -107,11 +114,12 @@ class TestRoundTrip:
 
     @pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{name}={value}" for name, value in CHANGES])
     def test_one_change_changes_one_field(self, name: str, value: Value) -> None:
-        """Setting a field sets that field alone; a strategy brings its size and overlap along."""
-        changed = {key for key, now in configure({name: value}).to_dict().items() if now != DEFAULT[key]}
-        assert changed - {"chunking.size", "chunking.overlap"} == {name} - {"chunking.size", "chunking.overlap"}
+        """Setting a field sets that field alone; a strategy brings its size and overlap along, a provider its model."""
+        base = configure(NEEDED["answer.model"] if name == "answer.model" else {})
+        changed = {key for key, now in configure({name: value}, base).to_dict().items() if now != base[key]}
+        brought = {"chunking.strategy": {"chunking.size", "chunking.overlap"}, "answer.provider": {"answer.model"}}.get(name, set())
         assert name in changed
-        assert len(changed) == 1 or name == "chunking.strategy"
+        assert changed - brought == {name}
 
 
 class TestStrategies:
@@ -333,7 +341,7 @@ class TestErrors:
 class TestKeys:
     @pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{name}={value}" for name, value in CHANGES])
     def test_which_field_changes_which_key(self, name: str, value: Value) -> None:
-        """A chunking field changes every key, an index field all but the chunking's, a retrieval field the last two, top_k the last."""
+        """A chunking field changes every key, an index field all but the chunking's, a retrieval field the last two, top_k and who answers the last."""
         kind = "chunking" if name.startswith("chunking.") else BY_NAME[name].role
         base = configure(NEEDED.get(name, {}))
         assert applies(name, base)
@@ -385,6 +393,9 @@ class TestKeys:
             ("fusion.k", "retrieval"),
             ("fusion.candidates", "retrieval"),
             ("top_k", "view"),
+            ("answer.provider", "answer"),
+            ("answer.model", "answer"),
+            ("answer.prompt", "answer"),
         ],
     )
     def test_what_a_field_touches(self, name: str, kind: str) -> None:
@@ -471,12 +482,13 @@ class TestLenient:
 
     @given(LINKS, VALID)
     def test_never_fails(self, changes: dict[str, object], base: Configuration) -> None:
-        """Whatever a link holds, a valid configuration comes back, and every field is kept, pinned by `whole`, or named."""
+        """Whatever a link holds, a valid configuration comes back, and every field is kept, pinned by `whole` or `extractive`, or named."""
         made, lines = configure_leniently(changes, base)
         assert configure(made.to_dict()) == made
         kept = [name for name in changes if not any(line.startswith(f"{name}: expected ") for line in lines)]
         assert len(kept) + len(lines) == len(changes)
-        pinned = ("chunking.size", "chunking.overlap") if made.chunking_strategy in UNSIZED else ()
+        pinned = ["chunking.size", "chunking.overlap"] if made.chunking_strategy in UNSIZED else []
+        pinned += ["answer.model"] if made.answer_provider == "extractive" else []
         assert all(made[name] == parse_field(name, changes[name]) for name in kept if name not in pinned)
         assert (configure(changes, base) == made) if not lines else True
 
@@ -499,6 +511,10 @@ class TestEnvironment:
             pytest.param({"SITT_CHUNKING_STRATEGY": "fixed"}, {"chunking.strategy": "fixed"}, id="a strategy with its sizes"),
             pytest.param({"SITT_FUSION_K": " 10 ", "SITT_FUSION": "rrf"}, {"fusion.k": 10}, id="spaces around"),
             pytest.param({"SITT_TOP_K": "", "SITT_DENSE": "  "}, {}, id="blank is not set"),
+            pytest.param(
+                {"LLM_PROVIDER": "ollama", "LLM_MODEL": "x"}, {"answer.provider": "ollama", "answer.model": "x"}, id="who answers"
+            ),
+            pytest.param({"ANTHROPIC_API_KEY": "k", "LLM_PROVIDER": "extractive"}, {}, id="a key, and nobody wanted"),
             pytest.param({"SITT_TOPK": "3", "TOP_K": "4", "sitt_top_k": "2"}, {}, id="other variables do not matter"),
             pytest.param(
                 {"SITT_TOP_K": "60", "SITT_FUSION_CANDIDATES": "70"}, {"top_k": 60, "fusion.candidates": 70}, id="checked together"
@@ -511,8 +527,21 @@ class TestEnvironment:
 
     @pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{name}={value}" for name, value in CHANGES])
     def test_every_field_has_one(self, name: str, value: Value) -> None:
-        """Every field is set by `SITT_` and its name in capitals, dots as underscores."""
-        assert from_environment({"SITT_" + name.upper().replace(".", "_"): str(value)}) == configure({name: value})
+        """Every field is set by `SITT_` and its name in capitals, dots as underscores; who answers by LLM_PROVIDER and LLM_MODEL."""
+        variable = {"answer.provider": "LLM_PROVIDER", "answer.model": "LLM_MODEL"}.get(name, "SITT_" + name.upper().replace(".", "_"))
+        assert from_environment({variable: str(value)}) == configure({name: value})
+
+    @pytest.mark.parametrize("provider", PROVIDER_KEYS)
+    def test_a_key_makes_its_provider_the_default(self, provider: str) -> None:
+        """With a key and nobody named, its provider answers, with its own model unless one is named."""
+        environment = {PROVIDER_KEYS[provider]: "k"}
+        assert from_environment(environment) == configure({"answer.provider": provider})
+        assert from_environment(environment).answer_model == MODELS[provider]
+        assert from_environment({**environment, "LLM_MODEL": "m"}).answer_model == "m"
+
+    def test_of_several_keys_the_first_providers_counts(self) -> None:
+        """The order is Claude, OpenAI, Groq."""
+        assert from_environment(dict.fromkeys(PROVIDER_KEYS.values(), "k")).answer_provider == "claude"
 
     @pytest.mark.parametrize(
         ("environment", "message"),

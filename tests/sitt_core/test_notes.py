@@ -1,7 +1,9 @@
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from filelock import FileLock
 from sitt_core import notes
 from sitt_core.configuration import Configuration
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError
+from sitt_core.types import Answer, Chunk, Citation, Hit, Mark, Passage, Sentence, Source, Span, Trace, Usage
 
 FIELDS = Configuration().to_dict()
 
@@ -150,3 +153,175 @@ def test_two_processes_lose_nothing_of_each_others(tmp_path: Path) -> None:
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(notes.presets(tmp_path)) == 40
     assert json.loads((tmp_path / "presets.json").read_text(encoding="utf-8")).keys() == notes.presets(tmp_path).keys()
+
+
+def an_answer(question: str = "What is it?", text: str = "A lake monster.") -> Answer:
+    source = Source("Guide: Loch", "data/loch.md", "CC BY-SA 4.0")
+    chunk = Chunk("c1", "loch.md", 10, 25, "A lake monster.", ("Loch",), 4)
+    passage = Passage(1, chunk, "Loch", source, Hit("c1", 0.03), 100)
+    citation = Citation(1, "loch.md", "Loch", Span(10, 25), "A lake monster.", "quoted", source, "r1", "ab" * 32, 1, 1)
+    sentence = Sentence(Span(0, len(text)), (1,), (), "supported")
+    return Answer(
+        question=question,
+        text=text,
+        sentences=(sentence,),
+        citations=(citation,),
+        marks=(Mark(len(text), 1),),
+        passages=(passage,),
+        trace=Trace((), 12.5),
+        refused=False,
+        stop="end",
+        problem="",
+        provider="extractive",
+        model="minilm",
+        usage=Usage(10, 5),
+        prompt_version="v1",
+    )
+
+
+class TestAnswers:
+    def test_what_is_logged_comes_back(self, tmp_path: Path) -> None:
+        """Question, configuration, filters, passages' spans, text, citations with their spans and usage; no passage's text."""
+        conversation = notes.new_conversation()
+        kept = notes.log_answer(
+            tmp_path, conversation, an_answer("Why\u2028so?"), corpus="c", fields={"top_k": 5}, filters={"region": ("Africa",)}
+        )
+        (back,) = notes.conversation_answers(tmp_path, conversation)
+        assert back == replace(kept, record=json.loads(json.dumps(kept.record)))
+        assert back.record["question"] == "Why\u2028so?"
+        assert back.record["passages"] == [
+            {
+                "rank": 1,
+                "document": "loch.md",
+                "title": "Loch",
+                "heading_path": ["Loch"],
+                "start": 10,
+                "end": 25,
+                "source": {"title": "Guide: Loch", "url": "data/loch.md", "license": "CC BY-SA 4.0"},
+            }
+        ]
+        assert back.record["citations"][0]["span"] == {"start": 10, "end": 25}
+        assert back.record["citations"][0]["sha256"] == "ab" * 32
+        assert back.record["usage"] == {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0, "dollars": 0.0}
+        assert (back.fields, back.filters, back.thumb, back.note) == ({"top_k": 5}, {"region": ["Africa"]}, "", "")
+
+    def test_conversations_are_listed_by_their_last_answer(self, tmp_path: Path) -> None:
+        """The latest first, each named by its first question; another corpus's are left out when one is named."""
+        for number, corpus in enumerate(["a", "b", "a"]):
+            id_ = f"2026-{number}"
+            notes.log_answer(tmp_path, id_, an_answer(f"first {number}"), corpus=corpus, fields={})
+            os.utime(tmp_path / "answers" / f"{id_}.jsonl", (1000 + number, 1000 + number))
+        notes.log_answer(tmp_path, "2026-0", an_answer("second"), corpus="a", fields={})
+        listed = notes.conversations(tmp_path)
+        assert [(each.id, each.question, each.answers) for each in listed] == [
+            ("2026-0", "first 0", 2),
+            ("2026-2", "first 2", 1),
+            ("2026-1", "first 1", 1),
+        ]
+        assert [each.id for each in notes.conversations(tmp_path, corpus="b")] == ["2026-1"]
+        assert len(notes.conversations(tmp_path, most=2)) == 2
+        assert notes.conversations(tmp_path / "none") == ()
+
+    def test_the_last_rating_counts(self, tmp_path: Path) -> None:
+        """A thumb and a note can be given, changed and taken back; an answer that is not there is a named failure."""
+        kept = notes.log_answer(tmp_path, "c", an_answer(), corpus="a", fields={})
+        for thumb, note in (("up", ""), ("down", "wrong lake"), ("", "")):
+            notes.rate(tmp_path, "c", kept.id, thumb, note)  # type: ignore[arg-type]
+            (back,) = notes.conversation_answers(tmp_path, "c")
+            assert (back.thumb, back.note) == (thumb, note)
+        with pytest.raises(NotFound, match="the id of an answer"):
+            notes.rate(tmp_path, "c", "nope", "up")
+        with pytest.raises(InvalidInput, match="a note of at most 2,000 characters"):
+            notes.rate(tmp_path, "c", kept.id, "up", "x" * 2001)
+
+    def test_a_torn_line_costs_only_itself(self, tmp_path: Path) -> None:
+        """What a killed process left half written is passed over, and what comes after it is whole."""
+        notes.log_answer(tmp_path, "c", an_answer("one"), corpus="a", fields={})
+        file = tmp_path / "answers" / "c.jsonl"
+        with file.open("ab") as out:
+            out.write(b'{"answer": {"id": "torn", "reco')
+        notes.log_answer(tmp_path, "c", an_answer("two"), corpus="a", fields={})
+        assert [each.record["question"] for each in notes.conversation_answers(tmp_path, "c")] == ["one", "two"]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            pytest.param('{"answer": {"id": "torn", "record": "é'.encode()[:-1], id="torn within a character"),
+            pytest.param(b'{"answer": null}', id="null"),
+            pytest.param(b'{"answer": {"id": "x"}}', id="no record"),
+            pytest.param(b'{"answer": {"id": "x", "record": []}}', id="another kind of record"),
+            pytest.param(b'{"rating": {"stars": 5}}', id="another kind of rating"),
+            pytest.param(b'{"rating": null}', id="no rating"),
+            pytest.param(b'{"from": "the future"}', id="another kind of line"),
+            pytest.param(b"[1]", id="no object"),
+        ],
+    )
+    def test_a_line_that_is_no_answer_hides_no_other(self, tmp_path: Path, line: bytes) -> None:
+        """Neither in its conversation nor in the list of all."""
+        notes.log_answer(tmp_path, "c", an_answer("one"), corpus="a", fields={})
+        file = tmp_path / "answers" / "c.jsonl"
+        file.write_bytes(line + b"\n" + file.read_bytes())
+        assert [each.record["question"] for each in notes.conversation_answers(tmp_path, "c")] == ["one"]
+        assert [each.question for each in notes.conversations(tmp_path)] == ["one"]
+
+    def test_an_answer_of_another_version_is_shown(self, tmp_path: Path) -> None:
+        """What it did not know is filled in, what is not known here is passed over."""
+        notes.log_answer(tmp_path, "c", an_answer("one"), corpus="a", fields={})
+        file = tmp_path / "answers" / "c.jsonl"
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        del kept["answer"]["record"]["provider_note"], kept["answer"]["record"]["usage"]
+        kept["answer"]["stars"] = 5
+        file.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+        (back,) = notes.conversation_answers(tmp_path, "c")
+        assert back.record.keys() == notes.record_of(an_answer()).keys()
+        assert (back.record["provider_note"], back.record["usage"]["dollars"]) == ("", None)
+
+    def test_what_is_no_conversation_is_not_listed(self, tmp_path: Path) -> None:
+        """A file somebody else put there."""
+        notes.log_answer(tmp_path, "c", an_answer("one"), corpus="a", fields={})
+        (tmp_path / "answers" / "Copy of c.jsonl").write_bytes((tmp_path / "answers" / "c.jsonl").read_bytes())
+        assert [each.id for each in notes.conversations(tmp_path)] == ["c"]
+
+    def test_many_at_once(self, tmp_path: Path) -> None:
+        """Answers logged by eight threads are all there."""
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: notes.log_answer(tmp_path, "c", an_answer(str(n)), corpus="a", fields={}), range(40)))
+        assert sorted(int(each.record["question"]) for each in notes.conversation_answers(tmp_path, "c")) == list(range(40))
+
+    @pytest.mark.parametrize("id_", ["../x", "", "A", "a/b", "a" * 65, "x\x00"], ids=repr)
+    def test_an_id_is_never_a_path(self, tmp_path: Path, id_: str) -> None:
+        """What is no id is refused before any file is touched."""
+        for action in (notes.conversation_answers, notes.delete_conversation):
+            with pytest.raises(InvalidInput, match="the id of a conversation"):
+                action(tmp_path, id_)
+
+    def test_a_conversation_can_be_forgotten(self, tmp_path: Path) -> None:
+        """Deleted, it is neither listed nor found."""
+        notes.log_answer(tmp_path, "c", an_answer(), corpus="a", fields={})
+        notes.delete_conversation(tmp_path, "c")
+        assert notes.conversations(tmp_path) == ()
+        for action in (notes.conversation_answers, notes.delete_conversation):
+            with pytest.raises(NotFound, match="a conversation"):
+                action(tmp_path, "c")
+
+    def test_a_folder_that_may_not_be_written(self, tmp_path: Path) -> None:
+        """A file where the folder should be is a named failure."""
+        (tmp_path / "answers").write_text("in the way")
+        with pytest.raises(StoreError, match=r"to write c\.jsonl"):
+            notes.log_answer(tmp_path, "c", an_answer(), corpus="a", fields={})
+
+
+class TestDrafts:
+    def test_kept_replaced_and_deleted(self, tmp_path: Path) -> None:
+        """A draft keeps its evidence; the same question of a corpus is one draft; each can be deleted once."""
+        evidence = [{"document": "loch.md", "start": 10, "end": 25, "quote": "A lake monster."}]
+        first = notes.save_draft(tmp_path, corpus="a", question="Q?", evidence=evidence)
+        assert notes.drafts(tmp_path) == (first,)
+        again = notes.save_draft(tmp_path, corpus="a", question="Q?", reference="It is.", evidence=evidence, origin="c/1")
+        other = notes.save_draft(tmp_path, corpus="b", question="Q?")
+        assert notes.drafts(tmp_path) == (again, other)
+        assert notes.drafts(tmp_path, "b") == (other,)
+        notes.delete_draft(tmp_path, again.id)
+        assert notes.drafts(tmp_path) == (other,)
+        with pytest.raises(NotFound, match="the id of a draft"):
+            notes.delete_draft(tmp_path, again.id)
