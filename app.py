@@ -5,7 +5,11 @@ import streamlit as st
 from sitt_core.surfaces.dashboard import shell
 
 st.set_page_config(page_title="SITT Lab", page_icon=shell.ICON, layout="wide", initial_sidebar_state="auto")
-pages = [st.Page("pages/explore.py", title="Explore", default=True), st.Page("pages/corpus.py", title="Corpus")]
+pages = [
+    st.Page("pages/explore.py", title="Explore", default=True),
+    st.Page("pages/ask.py", title="Ask"),
+    st.Page("pages/corpus.py", title="Corpus"),
+]
 page = st.navigation(pages, position="hidden")
 shell.open_page(pages)
 page.run()

@@ -29,11 +29,8 @@ with st.container(horizontal=True, gap="small"):
 configuration, question = state.configuration(), state.address().question
 if not corpus.has_index_for(configuration):
     building.offer_index(corpus, configuration)
-elif configuration.dense == configuration.keyword == "off":
-    st.html(cards.notice(["Both retrievers are off, so nothing ranks the passages. Turn on dense or keyword."]))
-    with st.container(horizontal=True, gap="small"):
-        for label, name, value in (("Turn on dense", "dense", "exact"), ("Turn on keyword", "keyword", "bm25s")):
-            st.button(label, on_click=state.flip, args=(name, value))
+elif configuration.mode == "none":
+    explore.offer_retrievers()
 elif not question.strip():
     st.html(
         cards.notice(

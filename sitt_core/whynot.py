@@ -134,7 +134,8 @@ def _places(engine: Engine, quote: str) -> tuple[list[tuple[str, Span]], bool]:
 def _where(places: Sequence[tuple[str, Span]], engine: Engine) -> str:
     titles = {document.id: document.title for document in engine.corpus.documents}
     documents = list(dict.fromkeys(document_id for document_id, _ in places))
-    more = f" and {len(documents) - 1} more document{'s' * (len(documents) > 2)}" if len(documents) > 1 else ""
+    least = "at least " if len(places) == MAX_PLACES else ""
+    more = f" and {least}{len(documents) - 1} more document{'s' * (len(documents) > 2)}" if len(documents) > 1 else ""
     return titles[documents[0]] + more
 
 

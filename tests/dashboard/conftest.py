@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,13 +40,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextlib.contextmanager
-def served(data_dir: Path, *launcher: str) -> Iterator[str]:
-    """The URL of a server on a data folder, started by the launcher or by what is given instead; stopped at the end."""
+def served(data_dir: Path, *launcher: str, variables: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The URL of a server on a data folder, started by the launcher or by what is given instead; stopped at the end.
+
+    `variables` come on top of the environment.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     arguments = launcher or ("-m", "sitt_core.surfaces.serve")
     environment = {**os.environ, "SITT_DATA_DIR": str(data_dir), "SITT_PORT": str(port), "STREAMLIT_SERVER_PORT": str(port)}
+    environment |= variables or {}
     process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment)
     try:
         url = f"http://127.0.0.1:{port}"
@@ -58,7 +62,11 @@ def served(data_dir: Path, *launcher: str) -> Iterator[str]:
         yield url
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        try:
+            process.wait(timeout=WAIT / 1000)
+        except subprocess.TimeoutExpired:  # how it ends is test_serve's subject
+            process.kill()
+            process.wait()
 
 
 def _answers(url: str) -> bool:
@@ -76,9 +84,9 @@ def url(store: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
+    """One browser for a module's tests; no longer, since Playwright keeps an event loop running in the thread."""
     path = find_browser()
     assert path, "no browser starts here: make test installs one, or set SITT_CHROMIUM to its path"
     with sync_playwright() as playwright:

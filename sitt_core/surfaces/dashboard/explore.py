@@ -40,6 +40,9 @@ def cost_lines(result: Retrieval, engine: Engine) -> dict[str, str]:
     lines = {}
     if "dense" in times:
         lines["dense"] = f"{times['embed']:.1f} ms to embed, {times['dense']:.1f} ms to rank"
+        stage = result.trace.stage("dense")
+        if stage and engine.configuration.dense == "hnsw":
+            lines["dense"] += f"; {escape(stage.note)}"  # that the graph answered, or why it did not
     if "keyword" in times:
         lines["keyword"] = f"{times['keyword']:.1f} ms"
     sizing = SIZING[engine.configuration.chunking_strategy]
@@ -88,6 +91,14 @@ def chunk_titles(result: Retrieval, engine: Engine) -> dict[str, str]:
 
 def _named(title: str, heading_path: Sequence[str]) -> str:
     return " › ".join([title, *cards.headings(title, heading_path)[-1:]])
+
+
+def offer_retrievers() -> None:
+    """What is shown while both retrievers are off: why there is no result, and a button for either."""
+    st.html(cards.notice(["Both retrievers are off, so nothing ranks the passages. Turn on dense or keyword."]))
+    with st.container(horizontal=True, gap="small"):
+        for label, name, value in (("Turn on dense", "dense", "exact"), ("Turn on keyword", "keyword", "bm25s")):
+            st.button(label, on_click=state.flip, args=(name, value))
 
 
 def _draw_cards(result: Retrieval, engine: Engine, comparison: Comparison | None) -> None:

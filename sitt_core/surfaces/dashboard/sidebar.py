@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from sitt_core.configuration import BY_NAME, SIZING, UNSIZED, Configuration, applies, configure
+from sitt_core.configuration import BY_NAME, MODELS, PROVIDER_KEYS, SIZING, UNSIZED, Configuration, applies, configure
 from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.dashboard import cards, presets, state
@@ -38,6 +38,7 @@ def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
         _chunking(corpus, costs)
         _embedder(corpus)
         _retrieval(corpus, costs)
+        _answers()
         _more()
         if refused := st.session_state.get("refused"):
             st.html(cards.notice([refused], problem=True))
@@ -232,6 +233,22 @@ def _retrieval(corpus: Corpus | None, costs: dict[str, DeltaGenerator]) -> None:
     most = min(BY_NAME["top_k"].most, state.configuration().fusion_candidates)
     st.slider("Top K", 1, max(2, most), key=widget("top_k"), on_change=_flip, args=("top_k",), help=BY_NAME["top_k"].help)
     costs["top_k"] = st.empty()
+
+
+def _answers() -> None:
+    """Who writes the answers of Ask, and with which model."""
+    field, model = BY_NAME["answer.provider"], BY_NAME["answer.model"]
+    st.selectbox(
+        field.label, list(MODELS), key=widget(field.name), on_change=_flip, args=(field.name,), help=field.help, format_func=_provider_label
+    )
+    if applies(model.name, state.configuration()):
+        st.text_input(model.label, key=widget(model.name), on_change=_flip, args=(model.name,), help=model.help)
+
+
+def _provider_label(provider: str) -> str:
+    """A provider with the key that it needs and has not got."""
+    key = PROVIDER_KEYS.get(provider)
+    return provider if key is None or key in state.workshop().settings.keys_present else f"{provider} (needs {key})"
 
 
 def _more() -> None:

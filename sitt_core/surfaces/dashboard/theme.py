@@ -133,6 +133,7 @@ def style_sheet(colours: Palette) -> str:
 .sl-fate{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.6rem .9rem;margin:0 0 .5rem;font-size:.9rem;overflow-wrap:anywhere}}
 [class*=st-key-recent-] button :is(div,span){{justify-content:flex-start;text-align:left}}
 .sl-why summary{{cursor:pointer;color:{colours.faint};font-size:.86rem}}
+.sl-asked{{background:color-mix(in srgb,{colours.accent} 10%,{colours.paper});border-radius:10px 10px 10px 2px;padding:.5rem .9rem;font-weight:600;color:{colours.text};overflow-wrap:anywhere;white-space:pre-wrap;margin-top:.6rem}}
 .sl-notice{{background:{colours.card};border:1px solid {colours.line};border-left:4px solid {colours.faint};border-radius:8px;padding:.6rem .9rem;color:{colours.text};font-size:.95rem;line-height:1.5;overflow-wrap:anywhere}}
 .sl-notice p{{margin:0;padding:0;font-size:inherit}}
 .sl-problem{{border-left-color:{colours.danger}}}.sl-problem p:first-child{{color:{colours.danger}}}
