@@ -7,7 +7,7 @@ export PYTHON
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test soak check format bench clean
+.PHONY: help run demo-llm install test soak check format bench clean
 
 help: ## Say what make can do here
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -16,12 +16,16 @@ run: ## Serve the dashboard on http://127.0.0.1:8501; another port: make run POR
 	@sh scripts/bootstrap.sh run
 	@$(VENV_PYTHON) -m sitt_core.surfaces.serve $(if $(PORT),--port "$(PORT)")
 
+demo-llm: ## Serve the dashboard with a pretend language model on loopback, to see answers stream without a key
+	@sh scripts/bootstrap.sh run
+	@$(VENV_PYTHON) -m tests.fakes.demo $(if $(PORT),--port "$(PORT)")
+
 install: ## Make .venv and install what the dashboard needs; another Python: make install PYTHON=python3.12
 	@sh scripts/bootstrap.sh run
 
 test: ## Run all tests, those in a browser too; a part of them: make test ARGS="-m 'not browser'"
 	@sh scripts/bootstrap.sh test
-	$(VENV_PYTHON) -m pytest $(ARGS)
+	$(VENV_PYTHON) -m pytest -n 2 --dist loadfile $(ARGS)
 
 soak: ## Run the tests that take long: threads, kills and readers for minutes
 	@sh scripts/bootstrap.sh check

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from sitt_core.store.reading import open_corpus as open_store
 from tests.dashboard.conftest import HOSTILE, WAIT, command, served
 
 pytestmark = pytest.mark.browser
@@ -217,10 +218,9 @@ def test_a_mark_of_the_map_opens_its_document(page: Page, notes: Notes) -> None:
     expect(plot).to_contain_text("this document")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_hostile_text_shows_as_text(browser: Browser, notes: Notes, width: int) -> None:
+def test_hostile_text_shows_as_text(browser: Browser, notes: Notes) -> None:
     """Markup in a document is text in the contents, in the chunks and on the map; nothing runs, nothing is wider than the window."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
+    context = browser.new_context(viewport={"width": 390, "height": 900})
     context.set_default_timeout(WAIT)
     page = context.new_page()
     open_corpus(page, notes.url, "hostile", "Chunks")
@@ -236,12 +236,12 @@ def test_hostile_text_shows_as_text(browser: Browser, notes: Notes, width: int) 
         choose(page, "Document", name)
         expect(page.locator(".sl-chunks").first).to_contain_text(told)
         assert page.locator(".sl-chunks :is(img, script, style, a)").count() == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         wide = page.locator(".sl-chunks").evaluate_all("sides => sides.filter(side => side.scrollWidth > side.clientWidth + 1).length")
         assert wide == 0
     for section in ("Contents", "Lengths", "Map"):
         open_section(page, section)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("window.pwned") is None
     context.close()
 
@@ -382,14 +382,16 @@ def test_an_empty_store_takes_a_folder_of_ones_own(page: Page, tmp_path: Path) -
         page.goto("about:blank")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")], ids=["wide and light", "narrow and dark"])
-def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, width: int, scheme: str) -> None:
-    """No violation of WCAG A and AA that axe can find, and nothing wider than the window: each scheme and each width once."""
+@pytest.mark.parametrize(
+    ("width", "scheme", "sections"), [(1280, "light", SECTIONS[::2]), (390, "dark", SECTIONS)], ids=["wide and light", "narrow and dark"]
+)
+def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, width: int, scheme: str, sections: tuple[str, ...]) -> None:
+    """No violation of WCAG A and AA that axe can find, and nothing wider than the window: all narrow and dark, every other the other way."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     context.set_default_timeout(WAIT)
     page = context.new_page()
     open_corpus(page, notes.url, "notes")
-    for section in SECTIONS:
+    for section in sections:
         open_section(page, section)
         if section == "Rebuild":
             page.get_by_role("button", name="Check for changes").click()
@@ -400,3 +402,39 @@ def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, wi
         assert told == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     context.close()
+
+
+def test_another_embedder_and_a_graph_are_built_on_the_page(page: Page, notes: Notes) -> None:
+    """A second real embedder with an HNSW graph: built at a click, its recall listed, and the question answered through it at once."""
+    page.goto(f"{notes.url}/?corpus=notes&embedder=static-minilm&dense=hnsw&q=heron")
+    page.get_by_role("link", name="Corpus").click()
+    open_section(page, "Indexes")
+    page.get_by_role("button", name="Build this index").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Nothing: the configuration in the sidebar has its index")
+    (built,) = [info.meta for info in open_store(notes.data_dir / "store", "notes").indexes() if info.meta.get("hnsw")]
+    assert built["embedder"].startswith("static-minilm;")
+    assert float(built["hnsw_recall"]) == 1.0
+    page.get_by_role("link", name="Explore").click()
+    expect(page.locator(".sl-card").first).to_contain_text("heron")
+    expect(page.get_by_test_id("stSidebar")).to_contain_text("hnsw: ef_search 320, recall 1.00 against exact")
+
+
+def test_two_dashboards_and_a_command_line_on_one_store(page: Page, browser: Browser, notes: Notes, tmp_path: Path) -> None:
+    """What the command line publishes, both dashboards serve at their next click; neither has to be told or restarted."""
+    folder = write_notes(tmp_path / "shared", ANIMALS[:3])
+    command(["update", "--source", f"markdown:{folder}", "--corpus", "shared", "--yes"], notes.data_dir)
+    other = browser.new_context().new_page()
+    other.set_default_timeout(WAIT)
+    with served(notes.data_dir, *BARE) as url:
+        pages = ((page, notes.url), (other, url))
+        for each, address in pages:
+            open_corpus(each, address, "shared", "Contents")
+            expect(each.get_by_test_id("stMain")).to_contain_text("3 of 3 documents")
+        write_notes(folder, ANIMALS[:4])
+        command(["update", "--source", f"markdown:{folder}", "--corpus", "shared", "--yes"], notes.data_dir)
+        for each, _ in pages:
+            open_section(each, "Versions")
+            open_section(each, "Contents")
+            expect(each.get_by_test_id("stMain")).to_contain_text("4 of 4 documents")
+        other.context.close()
+    command(["delete", "shared", "--yes"], notes.data_dir)

@@ -290,26 +290,11 @@ def test_a_build_that_cannot_be_started_says_so(page: Page, url: str, store: Pat
 
 def test_an_empty_store_offers_the_field_guide(page: Page, tmp_path: Path) -> None:
     """Without any corpus the page says what to do next, with the button that does it."""
-    with served(tmp_path, "-m", "streamlit", "run", "app.py") as bare:
+    with served(tmp_path, "-m", "streamlit", "run", "app.py", variables={"SITT_EMBEDDER": "hash"}) as bare:  # built in a moment
         page.goto(bare)
         page.get_by_role("button", name="Build the field guide").click()
         expect(page.get_by_test_id("stMain")).to_contain_text("Type a question, or take one of the examples", timeout=180_000)
         page.goto("about:blank")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_is_accessible_and_fits(browser: Browser, url: str, scheme: str, width: int) -> None:
-    """No violation of WCAG A and AA that axe can find, and nothing wider than the window, in both schemes and at both widths."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    open_page(page, url, q=MANITOBA)
-    page.locator(".js-plotly-plot").nth(1).wait_for()
-    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
-    assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

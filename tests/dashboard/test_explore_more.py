@@ -216,8 +216,7 @@ def test_a_recent_question_comes_back_with_its_configuration(page: Page, url: st
     assert "hostile" not in json.loads((store / "notes" / "recent.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")], ids=["wide and light", "narrow and dark"])
 def test_everything_unfolded_is_accessible_and_fits(browser: Browser, url: str, scheme: str, width: int) -> None:
     """With a pinned result, a panel of reasons and the words' table open: no violation axe can find, nothing wider than the window."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -234,6 +233,7 @@ def test_everything_unfolded_is_accessible_and_fits(browser: Browser, url: str, 
     page.locator(".sl-why table").first.wait_for()
     settle(page)
     page.locator(".sl-card summary").filter(has_text="Words:").first.click()
+    page.locator(".js-plotly-plot").nth(1).wait_for()
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
