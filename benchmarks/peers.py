@@ -11,6 +11,7 @@ import argparse
 import csv
 import json
 import math
+import random
 import statistics
 import tempfile
 import time
@@ -215,10 +216,10 @@ def main() -> None:
         embedded = here.embedder.embed_queries([text for _, text in questions])
         times: dict[str, list[float]] = {name: [] for name in asks}
         scores: dict[str, list[float]] = {name: [] for name in asks}
-        names = list(asks)
-        for turn, ((id_, question), vector) in enumerate(zip(questions, embedded, strict=True)):
-            # Who comes after whom changes: a large library leaves the processor's caches full of its own.
-            for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        chance = random.Random(0)
+        for (id_, question), vector in zip(questions, embedded, strict=True):
+            # Who comes after whom is drawn each time: a large library leaves the processor's caches full of its own.
+            for name in chance.sample(list(asks), len(asks)):
                 started = time.perf_counter()
                 found = asks[name](question, vector)
                 times[name].append((time.perf_counter() - started) * 1000)

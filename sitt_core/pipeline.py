@@ -13,7 +13,7 @@ from sitt_core.answering.citations import Ledger
 from sitt_core.answering.prompt import make_prompt
 from sitt_core.configuration import Configuration, require_retriever
 from sitt_core.errors import KeyMissing, SittError
-from sitt_core.retrieval.dense import rank_dense, rank_hnsw
+from sitt_core.retrieval.dense import SHARED_ROWS, rank_dense, rank_hnsw
 from sitt_core.retrieval.fusion import fuse_convex, fuse_rrf
 from sitt_core.retrieval.keyword import Scorer, rank_keyword
 from sitt_core.retrieval.words import tokenize
@@ -71,7 +71,7 @@ class Clock:
 def search(question: str, engine: Engine, *, filters: Filters | None = None) -> Retrieval:
     """The passages that answer a question, best first, with the trace of every stage.
 
-    The two retrievers run side by side; what both or either ranked is fused, chunks of the very same text become one
+    The two retrievers run side by side, in a small index one after the other; what both or either ranked is fused, chunks of the very same text become one
     passage, and the first `top_k` are read from the store. Raises InvalidInput for a question, configuration or filter
     that cannot be used.
     """
@@ -80,9 +80,10 @@ def search(question: str, engine: Engine, *, filters: Filters | None = None) -> 
     require_retriever(configuration)
     allowed = engine.corpus.allowed(index, filters or Filters())
     clock = Clock()
-    keyword_leg = _leg.submit(_keyword, asked, engine, allowed, clock) if engine.scorer else None
+    # In a small index a ranking takes less time than handing it to another thread.
+    beside = _leg.submit(_keyword, asked, engine, allowed, clock) if engine.scorer and len(index.chunk_ids) >= SHARED_ROWS else None
     dense_stages = _dense(asked, engine, allowed, clock) if engine.embed else []
-    keyword_stages = keyword_leg.result() if keyword_leg else []
+    keyword_stages = beside.result() if beside else _keyword(asked, engine, allowed, clock) if engine.scorer else []
     stages = [*dense_stages, *keyword_stages]
     rankings = {stage.name: stage.hits for stage in stages if stage.name in ("dense", "keyword")}
     started = clock.now()

@@ -382,3 +382,12 @@ def test_a_search_is_what_the_design_says(
             expected = by_hand(question, everything, candidates=candidates, top_k=top_k, mode=mode)
             assert [passage.chunk.id for passage in result.passages] == expected
     corpus.close()
+
+
+def test_side_by_side_or_one_after_the_other_is_the_same(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large index ranks by words in another thread: the same hits, and the same stages in the same order."""
+    after = ask(corpus)
+    monkeypatch.setattr("sitt_core.pipeline.SHARED_ROWS", 0)
+    beside = ask(corpus)
+    assert [passage.hit for passage in beside.passages] == [passage.hit for passage in after.passages]
+    assert stages(beside) == stages(after)
