@@ -29,8 +29,8 @@ else, 37 of the near misses. For another embedder, or a language that minilm doe
 
 MOST_READ = 96
 """At most so many sentences are embedded for a question: those that share most words with it."""
-LEAST, MOST = 2, 4
-"""How many sentences an answer has, as far as the sources have them."""
+MOST = 4
+"""How many sentences an answer has at most."""
 NEIGHBOUR = 0.3
 """What a sentence gains from the better of its neighbours: "Forty-six people died." follows the sentence that names the bridge."""
 NOVELTY, REDUNDANCY = 0.1, 0.2
@@ -238,7 +238,7 @@ def chosen_sentences(reading: _Reading) -> list[_Sentence]:
             break
         gain, at = max(gains)
         first = first or gain
-        if len(chosen) >= LEAST and gain < KEEP * first:
+        if chosen and gain < KEEP * first:
             break
         chosen += [each for each in _with_lead(reading.sentences, -at) if each not in chosen]
     owners = {reading.sentences[at].excerpt for at in chosen}
