@@ -451,7 +451,7 @@ def carried_over(corpus: Corpus | None, documents: Sequence[Document], recipe: R
         return Carried()
     try:
         index = corpus.index(recipe.configuration.index_key, fingerprint=recipe.fingerprint)
-        chunks = corpus.all_chunks(index)
+        chunks = index.all_chunks()
     except (FingerprintError, IndexMissing, StoreError):
         return Carried()
     now = {document.id: document.sha256 for document in documents}

@@ -145,7 +145,7 @@ def _holders(engine: Engine, places: Sequence[tuple[str, Span]]) -> tuple[list[i
     numbers = np.unique([at[document_id] for document_id, _ in places])
     positions = np.flatnonzero(np.isin(engine.index.document_at, numbers)).tolist()
     whole, parts = [], {}
-    for position, chunk in zip(positions, engine.corpus.chunks(engine.index, positions), strict=True):
+    for position, chunk in zip(positions, engine.index.chunks(positions), strict=True):
         held = max((_held(chunk, span) for document_id, span in places if document_id == chunk.document_id), default=0.0)
         if held == 1.0:
             whole.append(position)
@@ -193,7 +193,7 @@ def _judge(result: Retrieval, engine: Engine, positions: Sequence[int], filters:
     rankings = list(_rankings(result, engine, filters))
     leaders = _leaders(rankings[-1], engine)
     fates = []
-    for chunk in engine.corpus.chunks(engine.index, positions):
+    for chunk in engine.index.chunks(positions):
         text = int(engine.index.first_with_text[engine.index.position[chunk.id]])
         leader = leaders.get(text, chunk.id)
         # What follows the merging speaks of the passage that stands for the text.

@@ -5,7 +5,7 @@ import functools
 import itertools
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from sitt_core.configuration import Configuration, configure
 from sitt_core.errors import FingerprintError, IndexMissing, InvalidInput, NotFound, StoreError, shown
 from sitt_core.store import graph as graph_search
 from sitt_core.store.layout import BACK_REMEDY, CORPUS_FILE, current_generation, index_file, index_files
+from sitt_core.store.rows import ChunkRows, read_rows
 from sitt_core.store.schema import DOCUMENT_COLUMNS, POSTING_ARRAYS, SCHEMA_VERSION, quoted, row_document
 from sitt_core.types import Chunk, Document, Filters, Hit, Mask, Matrix, Passage, Postings, Source
 
@@ -56,7 +57,7 @@ class IndexInfo:
 class Index:
     """One index in memory, read once: row i of every array belongs to the chunk at position i.
 
-    `document_at` points into `Corpus.documents`; `first_with_text` groups chunks of the very same text.
+    `document_at` points into `Corpus.documents`, whose ids `document_ids` are; `first_with_text` groups chunks of the very same text.
     """
 
     key: str
@@ -65,9 +66,26 @@ class Index:
     chunk_ids: tuple[str, ...]
     position: Mapping[str, int]
     document_at: NDArray[np.int32]
+    document_ids: tuple[str, ...]
     first_with_text: NDArray[np.int32]
+    rows: ChunkRows
     vectors: Matrix
     postings: Postings
+
+    def chunks(self, positions: Iterable[int]) -> list[Chunk]:
+        """The chunks at those positions, in the order asked."""
+        return [
+            self.rows.chunk(at, id_=self.chunk_ids[at], document_id=self.document_ids[self.document_at[at]]) for at in map(int, positions)
+        ]
+
+    def all_chunks(self) -> list[Chunk]:
+        """Every chunk, by position."""
+        return self.chunks(range(len(self.chunk_ids)))
+
+    @property
+    def mean_tokens(self) -> int:
+        """The mean length of the chunks, in tokens, rounded."""
+        return round(float(self.rows.tokens.mean())) if len(self.chunk_ids) else 0
 
     @property
     def has_graph(self) -> bool:
@@ -85,7 +103,7 @@ class Corpus:
         self._opening = threading.Lock()
         self._has_vss = False
         self._indexes: dict[Path, Index] = {}
-        self._attach(self.folder / CORPUS_FILE, "corpus", remedy=BACK_REMEDY)
+        self._attach(self._connection, self.folder / CORPUS_FILE, "corpus", remedy=BACK_REMEDY)
         with self._reading() as cursor:
             self.meta: Mapping[str, str] = _meta(cursor, "corpus")
             rows = cursor.execute(
@@ -101,10 +119,10 @@ class Corpus:
         """Lets go of the files; a call that is under way on another thread finishes first."""
         self._connection.close()
 
-    def _attach(self, path: Path, alias: str, *, remedy: str) -> None:
+    def _attach(self, connection: duckdb.DuckDBPyConnection, path: Path, alias: str, *, remedy: str) -> None:
         try:
-            self._connection.execute(f"ATTACH {quoted(path)} AS {alias} (READ_ONLY)")
-            schema = _meta(self._connection, alias).get("schema")
+            connection.execute(f"ATTACH {quoted(path)} AS {alias} (READ_ONLY)")
+            schema = _meta(connection, alias).get("schema")
         except duckdb.Error as error:
             raise StoreError(
                 expected=f"{path.name} of {self.name} to be a sound store file", got=str(error).splitlines()[0], remedy=remedy
@@ -113,10 +131,12 @@ class Corpus:
             raise StoreError(expected=f"{path.name} to have schema {SCHEMA_VERSION}", got=shown(schema), remedy=remedy)
 
     @contextlib.contextmanager
-    def _reading(self, file: str = CORPUS_FILE, *, remedy: str = BACK_REMEDY) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _reading(
+        self, file: str = CORPUS_FILE, *, remedy: str = BACK_REMEDY, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor of this call's own: one connection shared by threads returns other threads' rows."""
         try:
-            with self._connection.cursor() as cursor:
+            with (connection or self._connection).cursor() as cursor:
                 yield cursor
         except duckdb.Error as error:
             raise StoreError(expected=f"to read {file} of {self.name}", got=str(error).splitlines()[0], remedy=remedy) from error
@@ -259,28 +279,36 @@ class Corpus:
         return f"Rebuild it: python -m sitt_core index --corpus {self.name} --rebuild with the same --set options."
 
     def _load(self, path: Path, index_key: str) -> Index:
-        alias = f"index_{next(_aliases)}"
-        remedy = self._rebuild_remedy
-        self._attach(path, alias, remedy=remedy)
-        with self._reading(path.name, remedy=remedy) as cursor:
-            meta = _meta(cursor, alias)
-            rows = cursor.execute(f"SELECT id, document_id, first_with_text FROM {alias}.chunks ORDER BY position").fetchall()
-            vectors = _read_vectors(cursor, alias, count=len(rows), dimension=int(meta["dimension"]))
-            postings = _read_postings(cursor, alias)
-        unknown = {document_id for _, document_id, _ in rows} - self._document_at.keys()
-        if unknown or len(rows) != int(meta["chunks"]) or len(rows) != len(postings.lengths):
+        alias, remedy = f"index_{next(_aliases)}", self._rebuild_remedy
+        # A connection of its own: with it goes what DuckDB keeps of the file in memory, and nothing is read a second time.
+        with contextlib.closing(duckdb.connect()) as connection:
+            self._attach(connection, path, alias, remedy=remedy)
+            with self._reading(path.name, remedy=remedy, connection=connection) as cursor:
+                meta = _meta(cursor, alias)
+                named = cursor.execute(f"SELECT id, document_id, first_with_text FROM {alias}.chunks ORDER BY position").fetchall()
+                rows = read_rows(cursor, f"{alias}.chunks", count=len(named))
+                vectors = _read_vectors(cursor, alias, count=len(named), dimension=int(meta["dimension"]))
+                postings = _read_postings(cursor, alias)
+        unknown = {document_id for _, document_id, _ in named} - self._document_at.keys()
+        if unknown or len(named) != int(meta["chunks"]) or len(named) != len(postings.lengths):
             raise StoreError(
-                expected=f"{path.name} to agree with its corpus", got=f"{len(rows)} chunks, {len(unknown)} unknown documents", remedy=remedy
+                expected=f"{path.name} to agree with its corpus",
+                got=f"{len(named)} chunks, {len(unknown)} unknown documents",
+                remedy=remedy,
             )
-        chunk_ids = tuple(row[0] for row in rows)
+        if meta.get("hnsw"):
+            self._attach(self._connection, path, alias, remedy=remedy)  # the graph is searched where it lies
+        chunk_ids = tuple(row[0] for row in named)
         return Index(
             key=index_key,
             alias=alias,
             meta=meta,
             chunk_ids=chunk_ids,
             position={chunk_id: at for at, chunk_id in enumerate(chunk_ids)},
-            document_at=np.array([self._document_at[row[1]] for row in rows], dtype=np.int32),
-            first_with_text=np.array([row[2] for row in rows], dtype=np.int32),
+            document_at=np.array([self._document_at[row[1]] for row in named], dtype=np.int32),
+            document_ids=tuple(document.id for document in self.documents),
+            first_with_text=np.array([row[2] for row in named], dtype=np.int32),
+            rows=rows,
             vectors=vectors,
             postings=postings,
         )
@@ -303,32 +331,11 @@ class Corpus:
                 passing &= np.array([getattr(document, attribute) in wanted for document in self.documents], dtype=bool)
         return np.asarray(passing[index.document_at], dtype=np.bool_)
 
-    def chunks(self, index: Index, positions: Sequence[int]) -> list[Chunk]:
-        """The chunks at those positions, in the order asked."""
-        with self._reading() as cursor:
-            # Positions go in as literals: a list parameter makes DuckDB import pandas, half a second at the first question.
-            places = ", ".join(str(int(position)) for position in positions) or "NULL"
-            rows = cursor.execute(f"SELECT {_CHUNK_COLUMNS} FROM {index.alias}.chunks WHERE position IN ({places})").fetchall()
-        made = {row[0]: _chunk(row) for row in rows}
-        return [made[position] for position in positions]
-
-    def mean_tokens(self, index: Index) -> int:
-        """The mean length of an index's chunks, in tokens, rounded."""
-        with self._reading(remedy=self._rebuild_remedy) as cursor:
-            row = cursor.execute(f"SELECT round(avg(tokens)) FROM {index.alias}.chunks").fetchone()
-        return int(row[0] or 0) if row else 0
-
-    def all_chunks(self, index: Index) -> list[Chunk]:
-        """Every chunk of the index, by position."""
-        with self._reading() as cursor:
-            rows = cursor.execute(f"SELECT {_CHUNK_COLUMNS} FROM {index.alias}.chunks ORDER BY position").fetchall()
-        return [_chunk(row) for row in rows]
-
     def passages(self, index: Index, hits: Sequence[Hit], *, allowed: Mask | None = None) -> tuple[Passage, ...]:
         """The hits with their texts, ranked as given; `twins` are the allowed chunks elsewhere with the very same text."""
         groups = [self._same_text(index, index.position[hit.chunk_id], allowed) for hit in hits]
         wanted = [position for group in groups for position in group]
-        chunks = dict(zip(wanted, self.chunks(index, wanted), strict=True))
+        chunks = dict(zip(wanted, index.chunks(wanted), strict=True))
         passages = []
         for rank, (hit, group) in enumerate(zip(hits, groups, strict=True), start=1):
             own, *others = [self._passage(rank, chunks[position], hit) for position in group]
@@ -428,15 +435,6 @@ def _read_postings(cursor: duckdb.DuckDBPyConnection, alias: str) -> Postings:
     terms = stored["terms"][1].decode()
     arrays: dict[str, Any] = {name: np.frombuffer(stored[name][1], dtype=stored[name][0]) for name in POSTING_ARRAYS}
     return Postings(terms={term: number for number, term in enumerate(terms.split("\n") if terms else [])}, **arrays)
-
-
-_CHUNK_COLUMNS = "position, id, document_id, start_at, end_at, text, heading_path, tokens, header"
-
-
-def _chunk(row: tuple[Any, ...]) -> Chunk:
-    """The chunk that a row of `_CHUNK_COLUMNS` holds."""
-    _, id_, document_id, start, end, text, heading_path, tokens, header = row
-    return Chunk(id_, document_id, start, end, text, tuple(json.loads(heading_path)), tokens, header)
 
 
 def _listed(values: Mapping[str, str]) -> str:

@@ -138,7 +138,7 @@ def price_line(workshop: Workshop, engine: Engine) -> str:
     configuration, models = engine.configuration, workshop.settings.models
     if configuration.answer_provider == "extractive":
         return ""
-    sent = INSTRUCTIONS_TOKENS + configuration.top_k * engine.corpus.mean_tokens(engine.index)
+    sent = INSTRUCTIONS_TOKENS + configuration.top_k * engine.index.mean_tokens
     dollars = estimate(workshop.price(configuration), input_tokens=sent, most_output_tokens=models.max_tokens)
     cost = "its price is not known here" if dollars is None else "no charge" if dollars == 0 else f"about {money(dollars)} at that length"
     return f"{configuration.answer_model}: about {sent:,} tokens to read (and the last answers, if any), at most {models.max_tokens:,} to write; {cost}."

@@ -126,7 +126,7 @@ def test_a_shortened_document_leaves_no_old_chunks(tmp_path: Path) -> None:
     corpora.update(tmp_path, corpora.listing([corpora.document("long.md", text_of(5))]), recipe)
     corpus = open_corpus(tmp_path, corpora.NAME)
     index = corpus.index(recipe.configuration.index_key, fingerprint=recipe.fingerprint)
-    chunks = corpus.chunks(index, range(len(index.chunk_ids)))
+    chunks = index.chunks(range(len(index.chunk_ids)))
     assert 0 < len(chunks) < before
     assert all(corpus.document("long.md").text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
@@ -450,7 +450,7 @@ class TestCarryingOver:
         at_once = corpora.publish(tmp_path / "other", [*second, *first[8:]], made_from=made_from)
         key, fingerprint = made_from.configuration.index_key, made_from.fingerprint
         one, other = updated.index(key, fingerprint=fingerprint), at_once.index(key, fingerprint=fingerprint)
-        assert updated.all_chunks(one) == at_once.all_chunks(other)
+        assert one.all_chunks() == other.all_chunks()
         assert np.array_equal(one.vectors, other.vectors)
         assert one.meta["windowed"] == other.meta["windowed"] != "0"
         assert dict(one.postings.terms) == dict(other.postings.terms)

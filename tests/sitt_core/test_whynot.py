@@ -194,7 +194,7 @@ def test_a_quotation_across_a_boundary_is_said_to_be(tmp_path: Path) -> None:
     text = "# Tale\n\n" + " ".join(f"word{at} says that." for at in range(30))
     recipe = corpora.recipe(chunking__strategy="fixed", chunking__size=20, chunking__overlap=0)
     made = corpora.engine(corpora.publish(tmp_path, [corpora.document("tale.md", text), *corpora.tales()], made_from=recipe), recipe)
-    index = [chunk for chunk in made.corpus.chunks(made.index, range(len(made.index.chunk_ids))) if chunk.document_id == "tale.md"]
+    index = [chunk for chunk in made.index.chunks(range(len(made.index.chunk_ids))) if chunk.document_id == "tale.md"]
     cut = index[1].start
     canonical = made.corpus.document("tale.md").text
     found = explain_quote(search("word3", made), made, quote=canonical[cut - 12 : cut + 6])

@@ -410,7 +410,7 @@ def map_of(corpus: Corpus, configuration: Configuration) -> Map:
             "heading": " › ".join(chunk.heading_path[-1:]),
             "category": known[chunk.document_id].category,
         }
-        for chunk in corpus.chunks(index, positions)
+        for chunk in index.chunks(positions)
     ]
     return Map(corpus_figures.map_rows(plane.points[positions], told_of), plane, len(index.chunk_ids))
 

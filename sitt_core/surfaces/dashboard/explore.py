@@ -84,7 +84,7 @@ def chunk_titles(result: Retrieval, engine: Engine) -> dict[str, str]:
     """Title › last heading of every chunk that any stage ranked near the top, by chunk id."""
     depth = max(figures.FLOW_DEPTH, engine.configuration.top_k)
     wanted = dict.fromkeys(hit.chunk_id for stage in result.trace.stages for hit in stage.hits[:depth])
-    chunks = engine.corpus.chunks(engine.index, [engine.index.position[chunk_id] for chunk_id in wanted])
+    chunks = engine.index.chunks([engine.index.position[chunk_id] for chunk_id in wanted])
     names = {document.id: document.title for document in engine.corpus.documents}
     return {chunk.id: _named(names[chunk.document_id], chunk.heading_path) for chunk in chunks}
 

@@ -117,12 +117,31 @@ def test_every_chunk_is_a_slice_of_its_document(corpus: Corpus) -> None:
     """`document.text[start:end]` is the chunk's text, and the chunks come in the order asked."""
     index = index_of(corpus)
     positions = list(reversed(range(len(index.chunk_ids))))
-    chunks = corpus.chunks(index, positions)
+    chunks = index.chunks(positions)
     assert [chunk.id for chunk in chunks] == list(reversed(index.chunk_ids))
     assert len(chunks) >= len(corpora.TALES)
     for chunk in chunks:
         assert corpus.document(chunk.document_id).text[chunk.start : chunk.end] == chunk.text
-    assert corpus.chunks(index, []) == []
+    assert index.chunks([]) == []
+
+
+@pytest.mark.parametrize("slice_", [1, 3, 10_240])
+def test_chunks_are_read_in_slices(corpus: Corpus, monkeypatch: pytest.MonkeyPatch, slice_: int) -> None:
+    """However many are read at a time, every chunk has its own words, hostile ones too."""
+    expected = index_of(corpus).all_chunks()
+    monkeypatch.setattr("sitt_core.store.rows.READ_CHUNKS", slice_)
+    again = Corpus(corpus.folder.parent, corpus.generation)
+    assert index_of(again).all_chunks() == expected
+    assert index_of(again).mean_tokens == round(sum(chunk.tokens for chunk in expected) / len(expected))
+    again.close()
+
+
+def test_an_index_without_a_graph_is_let_go_of(corpus: Corpus) -> None:
+    """Once read, it is attached nowhere: DuckDB keeps none of it in memory."""
+    index_of(corpus)
+    with corpus._reading() as cursor:
+        attached = {name for (name,) in cursor.execute("SELECT database_name FROM duckdb_databases() WHERE NOT internal").fetchall()}
+    assert attached == {"memory", "corpus"}
 
 
 def test_an_index_comes_back_as_it_was(corpus: Corpus) -> None:
@@ -131,7 +150,7 @@ def test_an_index_comes_back_as_it_was(corpus: Corpus) -> None:
     chunks = [chunk for document in corpus.all_documents() for chunk in recipe.chunk(document)]
     index = index_of(corpus)
     embedded = [chunk.embedded for chunk in chunks]
-    assert corpus.chunks(index, range(len(chunks))) == chunks
+    assert index.chunks(range(len(chunks))) == chunks
     assert np.array_equal(index.vectors, recipe.embedder.embed_passages(embedded))
     expected = build_postings(embedded, "english")
     assert dict(index.postings.terms) == dict(expected.terms)
@@ -322,13 +341,13 @@ def test_a_closed_corpus_says_so_by_name(tmp_path: Path) -> None:
 def test_four_threads_read_only_their_own_rows(corpus: Corpus) -> None:
     """4 threads × 150 reads of one object: every answer belongs to its question."""
     index = index_of(corpus)
-    expected = corpus.chunks(index, range(len(index.chunk_ids)))
+    expected = index.chunks(range(len(index.chunk_ids)))
 
     def read(thread: int) -> int:
         wrong = 0
         for turn in range(150):
             position = (7 * thread + turn) % len(expected)
-            wrong += corpus.chunks(index, [position]) != [expected[position]]
+            wrong += index.chunks([position]) != [expected[position]]
         return wrong
 
     with ThreadPoolExecutor(4) as threads:
@@ -457,11 +476,11 @@ def test_a_reader_outlives_its_generation(tmp_path: Path) -> None:
     """Even after its folder was removed, what a reader has open answers."""
     corpus = corpora.publish(tmp_path)
     index = index_of(corpus)
-    expected = corpus.chunks(index, [0, 1])
+    expected = index.chunks([0, 1])
     for _ in range(3):
         corpora.publish(tmp_path).close()
     assert not corpus.folder.exists()
-    assert corpus.chunks(index, [0, 1]) == expected
+    assert index.chunks([0, 1]) == expected
     assert corpus.index_sizes() == {}
 
 
@@ -473,7 +492,7 @@ def test_a_rebuilt_index_is_picked_up_by_a_reader_that_had_the_old_one(tmp_path:
     new = index_of(corpus)
     assert new is not old
     assert new.meta["built_at"] >= old.meta["built_at"]
-    assert corpus.chunks(old, [3]) == corpus.chunks(new, [3])
+    assert old.chunks([3]) == new.chunks([3])
     assert [path.name for path in corpus.folder.glob("*.2.duckdb")] == [f"{old.key}.2.duckdb"]
     assert index_of(corpus) is new
 
