@@ -22,8 +22,9 @@ from sitt_core.providers.extractive import Extractive
 from sitt_core.providers.openai_compatible import OpenAICompatible
 from sitt_core.retrieval.keyword import SCORERS, Scorer
 from sitt_core.retrieval.weights import rarity
-from sitt_core.retrieval.words import LANGUAGES, tokenize
+from sitt_core.retrieval.words import LANGUAGES, tokenize, words_language
 from sitt_core.settings import FIELD_GUIDE, Settings, secret
+from sitt_core.sources.beir import read_beir
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
 from sitt_core.sources.markdown import read_folder
 from sitt_core.store.layout import check_corpus_name, current_generation
@@ -98,16 +99,17 @@ class Workshop:
         """
         require_retriever(configuration)
         language = corpus.meta.get("language", DEFAULT_LANGUAGE)
-        fingerprint = text_fingerprint(str(VERSION), language)
+        words = words_language(language, configuration.keyword_stopwords)
+        fingerprint = text_fingerprint(str(VERSION), words)
         if configuration.dense == "off":
             index = corpus.index(configuration.index_key, fingerprint=fingerprint)
-            return Engine(configuration, corpus, index, language, None, self._scorer(index, configuration.keyword))
+            return Engine(configuration, corpus, index, words, None, self._scorer(index, configuration.keyword))
         # The model only once the index is known to be there: without one there is nothing to ask.
         corpus.index(configuration.index_key, fingerprint=fingerprint, graph=configuration.dense == "hnsw")
         recipe = self.recipe(configuration, language=language)
         index = corpus.index(configuration.index_key, fingerprint=recipe.fingerprint)
         scorer = None if configuration.keyword == "off" else self._scorer(index, configuration.keyword)
-        return Engine(configuration, corpus, index, language, recipe.embedder.embed_queries, scorer)
+        return Engine(configuration, corpus, index, words, recipe.embedder.embed_queries, scorer)
 
     def provider(self, engine: Engine) -> Provider:
         """Who answers under the engine's configuration; raises InvalidInput or ModelError, and asks nobody anything."""
@@ -161,9 +163,9 @@ def check_language(language: str) -> str:
 
 
 def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
-    """What a source holds now, and the place to read it from again; `spec` is `field-guide` or `markdown:PATH`.
+    """What a source holds now, and the place to read it from again; `spec` is `field-guide`, `markdown:PATH` or `beir:PATH`.
 
-    Files that have not changed since they became documents of `corpus` are not parsed again. Raises InvalidInput or SourceError.
+    What has not changed since it became a document of `corpus` is not parsed again. Raises InvalidInput or SourceError.
     """
     stored = corpus.all_documents() if corpus else ()
     if spec == "field-guide":
@@ -172,8 +174,11 @@ def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
     if kind == "markdown" and place:
         folder = _folder(place)
         return read_folder(folder, origin=f"markdown:{folder.name}", stored=stored), f"markdown:{folder}"
+    if kind == "beir" and place:
+        folder = _folder(place)
+        return read_beir(folder, origin=f"beir:{folder.name}", stored=stored), f"beir:{folder}"
     raise InvalidInput(
-        expected="a source: field-guide or markdown:PATH", got=shown(spec), remedy="Name a folder, such as markdown:~/notes."
+        expected="a source: field-guide, markdown:PATH or beir:PATH", got=shown(spec), remedy="Name a folder, such as markdown:~/notes."
     )
 
 

@@ -143,6 +143,14 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("hnsw.ef_search", "hnsw_ef_search", "retrieval", "HNSW ef search", "Candidates while the graph is searched.", least=8, most=1000),
     Field("keyword", "keyword", "retrieval", "Keyword", "Rank by BM25 over shared words.", ("bm25s", "rank-bm25", "off")),
+    Field(
+        "keyword.stopwords",
+        "keyword_stopwords",
+        "index",
+        "Stop words",
+        "The words that keyword search leaves out: a long list with what questions begin with, or Lucene's short one (English has both).",
+        ("long", "short"),
+    ),
     Field("fusion", "fusion", "retrieval", "Fusion", "How the two rankings become one.", ("rrf", "convex")),
     Field(
         "fusion.alpha",
@@ -199,6 +207,7 @@ class Configuration:
     hnsw_ef_construction: int = 200
     hnsw_ef_search: int = 320
     keyword: str = "bm25s"
+    keyword_stopwords: str = "long"
     fusion: str = "rrf"
     fusion_alpha: float = 0.5
     fusion_k: int = 60
@@ -263,7 +272,7 @@ class Configuration:
 
 GRAPH: dict[str, Value] = {"hnsw.m": 24, "hnsw.ef_construction": 200}
 """What every HNSW graph is built with unless asked otherwise (docs/decisions/hnsw.md)."""
-UNSAID: dict[str, Value] = {"answer.provider": "extractive"}
+UNSAID: dict[str, Value] = {"answer.provider": "extractive", "keyword.stopwords": "long"}
 """Values that are in no key: what was the case before the field was added, so that older keys and links keep their meaning."""
 
 

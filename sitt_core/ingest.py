@@ -17,7 +17,7 @@ from sitt_core.chunking.semantic import EmbedSentences, all_alike, sentence_text
 from sitt_core.configuration import Configuration
 from sitt_core.errors import Busy, Cancelled, FingerprintError, IndexMissing, InvalidInput, NotFound, SourceError, StoreError, shown
 from sitt_core.retrieval.keyword import build_postings, extend_postings
-from sitt_core.retrieval.words import WORDS_VERSION
+from sitt_core.retrieval.words import WORDS_VERSION, words_language
 from sitt_core.store.layout import (
     CORPUS_FILE,
     UPDATE_LOCK,
@@ -61,19 +61,24 @@ class Recipe:
     """Whose vectors of sentences `chunk` takes as `embed=`; None where the strategy needs none."""
 
     @property
+    def words(self) -> str:
+        """What the texts are tokenized as for keyword search."""
+        return words_language(self.language, self.configuration.keyword_stopwords)
+
+    @property
     def fingerprint(self) -> dict[str, str]:
         """What the index's vectors, spans and words depend on; an index with another one is refused."""
         return {
-            **text_fingerprint(self.chunker_version, self.language),
+            **text_fingerprint(self.chunker_version, self.words),
             "embedder": self.embedder.fingerprint,
             "dimension": str(self.embedder.dimension),
             **({"sentences": self.sentence_embedder.fingerprint} if self.sentence_embedder else {}),
         }
 
 
-def text_fingerprint(chunker_version: str, language: str) -> dict[str, str]:
-    """The part of a fingerprint that needs no model: it is what keyword search alone depends on."""
-    return {"chunker": chunker_version, "tokenizer": TOKENIZER, "words": WORDS_VERSION, "language": language}
+def text_fingerprint(chunker_version: str, words: str) -> dict[str, str]:
+    """The part of a fingerprint that needs no model: it is what keyword search alone depends on; `words` as `words_language` has it."""
+    return {"chunker": chunker_version, "tokenizer": TOKENIZER, "words": WORDS_VERSION, "language": words}
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,9 +494,9 @@ def _write_index(
     windowed = carried.windowed + _count_windowed(new, recipe.embedder)
     report("index words", 0, len(chunks))
     if carried.postings is None:
-        postings = build_postings(texts, recipe.language)
+        postings = build_postings(texts, recipe.words)
     else:
-        postings = extend_postings(carried.postings, places, texts, recipe.language)
+        postings = extend_postings(carried.postings, places, texts, recipe.words)
     report("index words", len(chunks), len(chunks))
     meta = {
         **recipe.fingerprint,

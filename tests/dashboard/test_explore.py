@@ -212,7 +212,7 @@ def test_controls_wake_when_they_matter(page: Page, url: str) -> None:
     """Alpha and k of fusion take turns, the graph's numbers need hnsw, and the selection stays where it was put."""
     open_page(page, url, q=MANITOBA)
     sidebar = page.get_by_test_id("stSidebar")
-    sidebar.get_by_text("Fusion, HNSW and long texts").click()
+    sidebar.get_by_text("Fusion, stop words, HNSW and long texts").click()
     alpha = sidebar.get_by_role("slider", name="Convex alpha")
     k, ef = sidebar.get_by_role("spinbutton", name="RRF k"), sidebar.get_by_role("spinbutton", name="HNSW ef search")
     expect(k).to_be_enabled()

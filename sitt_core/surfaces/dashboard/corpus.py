@@ -15,6 +15,7 @@ from sitt_core.chunking.chunks import VERSION
 from sitt_core.configuration import BY_NAME, SIZING, UNSIZED, Configuration, applies, configure
 from sitt_core.errors import IndexMissing, InvalidInput, NotFound, SittError, StoreError
 from sitt_core.ingest import Recipe, text_fingerprint
+from sitt_core.retrieval.words import words_language
 from sitt_core.store.reading import Corpus, DocumentInfo
 from sitt_core.surfaces.dashboard import building, chunk_view, corpus_figures, state
 from sitt_core.surfaces.dashboard.explore import PLOT_CONFIG, draw_data
@@ -102,8 +103,9 @@ def content_row(document: DocumentInfo, counts: Mapping[str, int] | None) -> dic
 
 def chunk_counts(corpus: Corpus, configuration: Configuration) -> dict[str, int] | None:
     """How many chunks each document has in the configuration's index, by id; None when there is no such index to be read."""
+    words = words_language(_language(corpus), configuration.keyword_stopwords)
     try:
-        index = corpus.index(configuration.index_key, fingerprint=text_fingerprint(str(VERSION), _language(corpus)))
+        index = corpus.index(configuration.index_key, fingerprint=text_fingerprint(str(VERSION), words))
     except (IndexMissing, StoreError):
         return None
     counted = np.bincount(index.document_at, minlength=len(corpus.documents)).tolist()

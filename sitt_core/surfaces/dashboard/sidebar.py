@@ -252,7 +252,8 @@ def _provider_label(provider: str) -> str:
 
 
 def _more() -> None:
-    with st.expander("Fusion, HNSW and long texts"):
+    with st.expander("Fusion, stop words, HNSW and long texts"):
+        _segments("keyword.stopwords")
         _segments("fusion")
         alpha = BY_NAME["fusion.alpha"]
         st.slider(

@@ -9,7 +9,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitt_core.retrieval.words import LANGUAGES, fold, tokenize
+from sitt_core.retrieval.words import LANGUAGES, fold, tokenize, words_language
 
 TEXTS = st.lists(
     st.one_of(
@@ -109,6 +109,16 @@ def test_words(text: str, words: list[str]) -> None:
 def test_languages(language: str, text: str, words: list[str]) -> None:
     """A language leaves its stop words out and stems the rest; `none` does neither."""
     assert tokenize(text, language) == words
+
+
+@pytest.mark.parametrize(
+    ("stopwords", "words"),
+    [pytest.param("long", ["monster"], id="long"), pytest.param("short", ["which", "monster", "were", "about"], id="short")],
+)
+def test_stop_words(stopwords: str, words: list[str]) -> None:
+    """English has two lists: the short one keeps what questions begin with; stems are the same under both."""
+    assert tokenize("Which of the monsters were about?", words_language("english", stopwords)) == words
+    assert tokenize("monsters", words_language("none", stopwords)) == ["monsters"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
