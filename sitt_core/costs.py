@@ -109,6 +109,15 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     return (fresh * price.input + usage.cached_tokens * price.cached + usage.output_tokens * price.output) / MILLION
 
 
+INSTRUCTIONS_TOKENS = 500
+"""About what the instructions and the marks between excerpts take."""
+
+
+def prompt_tokens(passages: int, *, each: int) -> int:
+    """About how many tokens a model reads with a question: the instructions, and so many passages of `each` tokens."""
+    return INSTRUCTIONS_TOKENS + passages * each
+
+
 def estimate(price: Price | None, *, input_tokens: int, most_output_tokens: int) -> float | None:
     """The dollars of an answer that is as long as it may be, nothing from a cache; None where no price holds."""
     return cost(price, Usage(input_tokens=input_tokens, output_tokens=most_output_tokens))

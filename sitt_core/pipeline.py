@@ -68,18 +68,44 @@ class Clock:
         return (time.perf_counter() - self._zero) * 1000.0
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What a question found before any text is read: the stages so far, what they ranked, and of that one hit per text, best first."""
+
+    question: str
+    stages: tuple[Stage, ...]
+    fused: tuple[Hit, ...]
+    hits: tuple[Hit, ...]
+
+
 def search(question: str, engine: Engine, *, filters: Filters | None = None) -> Retrieval:
     """The passages that answer a question, best first, with the trace of every stage.
 
-    The two retrievers run side by side, in a small index one after the other; what both or either ranked is fused, chunks of the very same text become one
-    passage, and the first `top_k` are read from the store. Raises InvalidInput for a question, configuration or filter
-    that cannot be used.
+    Of what `rank` finds the first `top_k` are read. Raises InvalidInput for a question, configuration or filter that cannot be used.
+    """
+    clock, configuration, index = Clock(), engine.configuration, engine.index
+    allowed = engine.corpus.allowed(index, filters or Filters())
+    ranking = rank(question, engine, allowed=allowed, clock=clock)
+    started = clock.now()
+    passages = engine.corpus.passages(index, ranking.hits[: configuration.top_k], allowed=allowed)
+    merged = len(ranking.fused) - len(ranking.hits)
+    note = f"{merged} with the same text as a better one" if merged else ""
+    shown = tuple(passage.hit for passage in passages)
+    stages = (*ranking.stages, Stage("passages", started, clock.now() - started, len(ranking.fused), shown, note))
+    reachable = len(index.chunk_ids) if allowed is None else int(allowed.sum())
+    return Retrieval(ranking.question, passages, Trace(stages, clock.now(), _notices(configuration, stages, passages, reachable)))
+
+
+def rank(question: str, engine: Engine, *, allowed: Mask | None = None, clock: Clock | None = None) -> Ranking:
+    """The ranking of the chunks for a question, as deep as the retrievers' candidates go; `allowed` (chunks,) leaves others out.
+
+    The two retrievers run side by side, in a small index one after the other; what both or either ranked is fused, and
+    chunks of the very same text become one. Raises InvalidInput for a question or configuration that cannot be used.
     """
     asked = check_question(question)
     configuration, index = engine.configuration, engine.index
     require_retriever(configuration)
-    allowed = engine.corpus.allowed(index, filters or Filters())
-    clock = Clock()
+    clock = clock or Clock()
     # In a small index a ranking takes less time than handing it to another thread.
     beside = _leg.submit(_keyword, asked, engine, allowed, clock) if engine.scorer and len(index.chunk_ids) >= SHARED_ROWS else None
     dense_stages = _dense(asked, engine, allowed, clock) if engine.embed else []
@@ -91,14 +117,7 @@ def search(question: str, engine: Engine, *, filters: Filters | None = None) -> 
     if len(rankings) > 1:
         taken = sum(len(ranking) for ranking in rankings.values())
         stages.append(Stage("fusion", started, clock.now() - started, taken, tuple(fused), how))
-    started = clock.now()
-    distinct = one_per_text(fused, index)
-    passages = engine.corpus.passages(index, distinct[: configuration.top_k], allowed=allowed)
-    merged = len(fused) - len(distinct)
-    note = f"{merged} with the same text as a better one" if merged else ""
-    stages.append(Stage("passages", started, clock.now() - started, len(fused), tuple(passage.hit for passage in passages), note))
-    reachable = len(index.chunk_ids) if allowed is None else int(allowed.sum())
-    return Retrieval(asked, passages, Trace(tuple(stages), clock.now(), _notices(configuration, stages, passages, reachable)))
+    return Ranking(asked, tuple(stages), tuple(fused), tuple(one_per_text(fused, index)))
 
 
 def _dense(question: str, engine: Engine, allowed: Mask | None, clock: Clock) -> list[Stage]:

@@ -59,6 +59,11 @@ class Settings:
         return self.data_dir / "notes"
 
     @property
+    def runs_dir(self) -> Path:
+        """One folder per run of the eval lab."""
+        return self.data_dir / "runs"
+
+    @property
     def jobs_dir(self) -> Path:
         """One folder per long piece of work."""
         return self.data_dir / "jobs"

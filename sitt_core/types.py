@@ -325,10 +325,11 @@ anywhere, never as one; it stands nowhere."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span of a document: `document.text[span.start:span.end]`."""
+    """`text[start:end]` of a document, in code points."""
 
     document_id: str
-    span: Span
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

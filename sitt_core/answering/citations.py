@@ -137,7 +137,7 @@ class Ledger:
         for id_ in self._document_ids(claimed):
             span = find_words(self._read(id_).text, quote)
             if span:
-                return self._cited("misattributed", quote, None, claimed, Place(id_, span)), None
+                return self._cited("misattributed", quote, None, claimed, Place(id_, span.start, span.end)), None
         pieces = tuple(self._pieces(quote, claimed))
         return self._cited("stitched" if pieces else "absent", quote, claimed, claimed, pieces=pieces), claimed
 
@@ -158,8 +158,8 @@ class Ledger:
             marker=len(self._citations) + 1,
             document_id=named,
             title=document.title if document else "",
-            span=place.span if place else None,
-            quote=document.text[place.span.start : place.span.end] if document and place else quote,
+            span=Span(place.start, place.end) if place else None,
+            quote=document.text[place.start : place.end] if document and place else quote,
             verdict=verdict,
             source=document.source if document else NOBODY,
             revision=document.revision if document else "",
@@ -231,7 +231,7 @@ def find_words(text: str, quote: str) -> Span | None:
 def _place(passage: Passage, quote: str) -> Place | None:
     """Where a quote stands in a passage, in the coordinates of its document."""
     span = find_words(passage.chunk.text, quote)
-    return Place(passage.chunk.document_id, Span(passage.chunk.start + span.start, passage.chunk.start + span.end)) if span else None
+    return Place(passage.chunk.document_id, passage.chunk.start + span.start, passage.chunk.start + span.end) if span else None
 
 
 def _whole_words(text: str, span: Span) -> Span:

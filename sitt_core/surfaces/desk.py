@@ -10,7 +10,7 @@ from sitt_core import notes
 from sitt_core.background import Background
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
-from sitt_core.costs import estimate
+from sitt_core.costs import estimate, prompt_tokens
 from sitt_core.errors import Busy, NotFound, SittError
 from sitt_core.pipeline import Asking, Engine
 from sitt_core.types import Answer, Filters, Turn
@@ -18,8 +18,6 @@ from sitt_core.types import Answer, Filters, Turn
 REMEMBERED_TURNS = 6
 """How many earlier answers of a conversation a model is shown."""
 STOP_SECONDS = 5.0
-INSTRUCTIONS_TOKENS = 500
-"""About what the instructions and the fences of a prompt take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def price_line(workshop: Workshop, engine: Engine) -> str:
     configuration, models = engine.configuration, workshop.settings.models
     if configuration.answer_provider == "extractive":
         return ""
-    sent = INSTRUCTIONS_TOKENS + configuration.top_k * engine.index.mean_tokens
+    sent = prompt_tokens(configuration.top_k, each=engine.index.mean_tokens)
     dollars = estimate(workshop.price(configuration), input_tokens=sent, most_output_tokens=models.max_tokens)
     cost = "its price is not known here" if dollars is None else "no charge" if dollars == 0 else f"about {money(dollars)} at that length"
     return f"{configuration.answer_model}: about {sent:,} tokens to read (and the last answers, if any), at most {models.max_tokens:,} to write; {cost}."

@@ -159,7 +159,7 @@ def test_a_stitched_quote_says_where_its_pieces_stand() -> None:
     """Each in its own document."""
     cited = cite(1, "Champ is reported from … the Silver Bridge fell")
     at = MOTHMAN.index("the Silver")
-    assert cited.pieces == (Place("champ", Span(0, 22)), Place("mothman", Span(at, at + 22)))
+    assert cited.pieces == (Place("champ", 0, 22), Place("mothman", at, at + 22))
 
 
 def test_an_unknown_source_is_nothing() -> None:
