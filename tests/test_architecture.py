@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LAYERS = (
-    ("app", "pages", "sitt_core.__main__"),
+    ("app", "pages", "sitt_core.__main__", "evals.__main__"),
     ("sitt_core.surfaces",),
     ("evals",),
     ("sitt_core.build",),
@@ -55,6 +55,7 @@ SIBLINGS = (
     ("sitt_core.providers.openai_compatible", "sitt_core.providers.thinking"),
     ("sitt_core.retrieval.keyword", "sitt_core.retrieval.dense"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
+    ("sitt_core.sources.beir", "sitt_core.sources.markdown"),
     ("sitt_core.answering.citations", "sitt_core.answering.prompt"),
     ("sitt_core.answering.citations", "sitt_core.answering.support"),
 )

@@ -48,14 +48,18 @@ def blocks_of(document: Document, span: Span) -> Iterator[Block]:
 def header(document: Document, span: Span, heading_path: Sequence[str]) -> str:
     """Title › headings, and on a second line the columns of the table that the span continues; at most `MAX_HEADER` tokens.
 
-    Too long, it loses the middle headings first, then the end of the last one, then of the columns.
+    A title that is merely the document's id says nothing and is left out. Too long, the header loses the middle headings
+    first, then the end of the last one, then of the columns.
     """
     columns = " | ".join(_columns_continued(document, span))[:_LONGEST]
-    title = document.title[:_LONGEST]
     headings = [heading[:_LONGEST] for heading in heading_path if heading]
-    crumbs = [title, *(headings[1:] if headings[:1] == [document.title] else headings)]
+    crumbs = [document.title[:_LONGEST], *(headings[1:] if headings[:1] == [document.title] else headings)]
+    if document.title == document.id:
+        crumbs = headings
+    if not crumbs:
+        return _shortened(columns, MAX_HEADER)
     reserved = count_tokens("\n" + columns) if columns else 0
-    crumb = _breadcrumb(crumbs, max(MAX_HEADER - reserved, min(count_tokens(title), TITLE_SHARE)))
+    crumb = _breadcrumb(crumbs, max(MAX_HEADER - reserved, min(count_tokens(crumbs[0]), TITLE_SHARE)))
     return _shortened(f"{crumb}\n{columns}", MAX_HEADER) if columns else crumb
 
 

@@ -59,7 +59,9 @@ def main() -> None:
 
 @app.command()
 def update(
-    source: Annotated[str, typer.Option("--source", help="field-guide, or markdown:PATH for a folder of Markdown.")],
+    source: Annotated[
+        str, typer.Option("--source", help="field-guide, markdown:PATH for a folder of Markdown, or beir:PATH for a BEIR collection.")
+    ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     language: Annotated[str, typer.Option("--language", help="Language of the corpus, for stemming and stop words.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and write nothing.")] = False,

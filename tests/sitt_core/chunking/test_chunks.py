@@ -1,5 +1,6 @@
 """Documents become chunks: every strategy keeps the invariants, each has its own taste, the header stands outside."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -288,6 +289,19 @@ def test_a_long_header_loses_the_middle_first(title: str, headings: list[str], e
     assert count_tokens(made.header) <= MAX_HEADER
     assert expected is None or made.header == expected
     assert made.header.startswith(title[:20])
+
+
+def test_a_title_that_is_the_id_is_left_out() -> None:
+    """An id says nothing and its parts would be indexed as words; headings, one that repeats it too, and columns stay."""
+    text = "lead\n\n# MED-10\n\none\n\n## Traps\n\n" + TABLE
+    for id_, lead, headed in (("MED-10", "", "MED-10"), ("other", "MED-10", "MED-10")):
+        document = replace(document_of(text), id=id_, title="MED-10")
+        made = cut(document, settings_of(size=80))
+        assert [each.header for each in made[:3]] == [lead, headed, "MED-10 › Traps"]
+        assert made[0].embedded == (f"{lead}\nlead" if lead else "lead")
+        assert {each.header for each in made[3:]} == {"MED-10 › Traps\nYear | Witness | Place"}
+        bare = cut(replace(document_of(TABLE), id=id_, title="MED-10"), settings_of(size=80))
+        assert {each.header for each in bare[1:]} == {f"{lead}\nYear | Witness | Place".strip()}
 
 
 def test_columns_outrank_headings_and_the_title_stays() -> None:
