@@ -1,4 +1,4 @@
-"""Where a quotation stands in a text: word for word, or with case, white space and typography aside."""
+"""Where a quotation stands in a text: word for word, with white space folded, or with case and typography aside too."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -45,6 +45,30 @@ def find_loosely(text: str, quote: str) -> Iterator[Span]:
     loose, origin = _loose(text)
     for found in find_exact(loose, wanted):
         yield Span(origin[found.start], origin[found.end - 1] + 1)
+
+
+def find_folded(text: str, quote: str) -> Iterator[Span]:
+    """Every place of `quote` in `text`, both in NFC and any run of white space like any other; spans of `text`, in order."""
+    words = unicodedata.normalize("NFC", quote).split()
+    if not words:
+        return
+    pattern = regex.compile(r"\s+".join(regex.escape(word, literal_spaces=False) for word in words))
+    if unicodedata.is_normalized("NFC", text):
+        yield from (Span(*found.span()) for found in pattern.finditer(text))
+        return
+    composed, origin = _composed(text)
+    yield from (Span(origin[found.start()], origin[found.end()]) for found in pattern.finditer(composed))
+
+
+def _composed(text: str) -> tuple[str, list[int]]:
+    """The text in NFC, and for each of its characters, and its end, where in `text` it is from."""
+    pieces: list[str] = []
+    origin: list[int] = []
+    for cluster in regex.finditer(r"\X", text):
+        piece = unicodedata.normalize("NFC", cluster.group())
+        pieces.append(piece)
+        origin += [cluster.start()] * len(piece)
+    return "".join(pieces), [*origin, len(text)]
 
 
 def _loose_text(text: str) -> str:

@@ -1,0 +1,1 @@
+"""The eval lab: questions with known answers, what configurations make of them, and what the difference is worth."""
