@@ -1,0 +1,75 @@
+"""Two configurations question by question: what each found, and what each answered, to read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evals.results import Asked, Run, rows
+from evals.summary import passes
+from sitt_core.errors import InvalidInput
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question with the row of either configuration; None where it has none."""
+
+    asked: Asked
+    slugs: tuple[str, str]
+    rows: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+
+
+def pairs(one: tuple[Run, int], other: tuple[Run, int], *, answers: bool) -> list[Pair]:
+    """The questions that both asked, in the first one's order, each with both rows (a run and a configuration's place in it).
+
+    Raises InvalidInput when they share no question, or when answers are wanted and there are none.
+    """
+    sides = [{run.questions[row["q"]].id: row for row in rows(run, configuration=place)} for run, place in (one, other)]
+    asked = [question for question in one[0].questions if question.id in sides[0] and question.id in sides[1]]
+    if not asked:
+        raise InvalidInput(
+            expected="two configurations that were asked the same questions", got="none in common", remedy="Compare within one run."
+        )
+    if answers and not any(side[question.id]["answer"] for side in sides for question in asked):
+        raise InvalidInput(
+            expected="rows with answers", got="retrieval only", remedy="Run them with answers: python -m evals run --metrics answers"
+        )
+    first, second = ((run.manifest.configurations[place].slug) for run, place in (one, other))
+    return [Pair(question, (first, second), (sides[0][question.id], sides[1][question.id])) for question in asked]
+
+
+def lines(pair: Pair) -> str:
+    """A pair for a terminal: the question, what was expected, and both sides."""
+    said = [f"{pair.asked.id} ({pair.asked.kind}): {pair.asked.text}", f"  expected: {', '.join(pair.asked.documents) or 'no answer'}"]
+    for letter, slug, row in zip("AB", pair.slugs, pair.rows, strict=True):
+        said.append(f"  {letter} {slug}: {_told(row)}")
+        if row and row["answer"]:
+            said += [f"    {line}" for line in row["answer"]["text"].splitlines()]
+        elif row and row["found"]:
+            said += [f"    {rank}. {document}" for rank, (document, *_) in enumerate(row["found"][:SHOWN], start=1)]
+    return "\n".join(said)
+
+
+def _told(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "not asked yet"
+    if row["error"]:
+        return str(row["error"])
+    if row["answer"] and row["answer"]["refused"]:
+        return "refused"
+    return "PASS" if passes(row) else "FAIL" if row["lost_at"] is not None else "answered"
+
+
+def as_json(pair: Pair) -> dict[str, Any]:
+    """A pair as JSON."""
+    return {
+        "question": pair.asked.id,
+        "kind": pair.asked.kind,
+        "text": pair.asked.text,
+        "expected": list(pair.asked.documents),
+        "sides": [
+            None if row is None else {"slug": slug, "error": row["error"], "found": row["found"], "answer": row["answer"]}
+            for slug, row in zip(pair.slugs, pair.rows, strict=True)
+        ],
+    }

@@ -1,0 +1,97 @@
+"""What a run is about: a golden set and the corpus that it asks, found again by name or path."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.beir import missing_documents, read_collection
+from evals.golden import FIELD_GUIDE, GoldenSet, load_questions, with_named
+from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, read_source
+from sitt_core.configuration import Configuration
+from sitt_core.errors import InvalidInput, shown
+from sitt_core.ingest import apply_update, plan_update, require_removals_allowed
+from sitt_core.settings import DEFAULT_CORPUS
+from sitt_core.store.layout import check_corpus_name
+from sitt_core.store.reading import Corpus
+from sitt_core.types import Report
+
+DATASET = "beir:"
+DEFAULT_SPLIT = "test"
+LISTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A golden set and its corpus; `place` is where both come from, and `notes` is what the reader should know of them."""
+
+    corpus: Corpus
+    golden: GoldenSet
+    place: str
+    notes: tuple[str, ...] = ()
+
+
+def open_questions(workshop: Workshop, place: str, corpus: str = DEFAULT_CORPUS, *, report: Report) -> Subject:
+    """A golden set by name or path, and the corpus that it asks; the field guide's corpus is made where there is none yet.
+
+    The bundled set gets its generated questions, one for each document. Raises NotFound, InvalidInput or StoreError.
+    """
+    golden = load_questions(place)
+    bundled = place == FIELD_GUIDE
+    if bundled and corpus == DEFAULT_CORPUS and corpus_or_none(workshop, corpus) is None:
+        _update(workshop, FIELD_GUIDE, corpus, DEFAULT_LANGUAGE, workshop.settings.defaults, report)
+    opened = workshop.corpus(corpus)
+    if bundled:
+        golden = with_named(golden, [(document.id, document.title) for document in opened.documents])
+    return Subject(opened, golden, place if bundled else str(Path(place).expanduser().resolve()))
+
+
+def open_dataset(
+    workshop: Workshop, spec: str, *, split: str = DEFAULT_SPLIT, corpus: str = "", language: str = "", first: Configuration, report: Report
+) -> Subject:
+    """A BEIR collection: its questions of one split, and its documents as a corpus, made or brought up to date first.
+
+    The corpus is named like the folder unless `corpus` says otherwise; a new one is published with the index of `first`.
+    Raises InvalidInput, NotFound, SourceError or StoreError.
+    """
+    if not spec.startswith(DATASET) or spec == DATASET:
+        raise InvalidInput(expected="a dataset as beir:PATH", got=shown(spec), remedy="Name the folder that holds corpus.jsonl.")
+    folder = Path(spec.removeprefix(DATASET)).expanduser().resolve()
+    name = check_corpus_name(corpus or folder.name.lower())
+    collection = read_collection(folder, split=split)
+    _update(workshop, f"{DATASET}{folder}", name, language, first, report)
+    opened = workshop.corpus(name)
+    missing = missing_documents(collection.golden, [document.id for document in opened.documents])
+    notes = list(collection.notes)
+    if missing:
+        more = ", …" if len(missing) > LISTED else ""
+        notes.append(f"{len(missing)} relevant documents are not in the corpus and count as not found: {', '.join(missing[:LISTED])}{more}")
+    return Subject(opened, collection.golden, f"{DATASET}{folder}@{split}", tuple(notes))
+
+
+def reopen(workshop: Workshop, place: str, corpus: str, *, report: Report) -> Subject:
+    """The subject of an earlier run, from its manifest; the corpus stays as it is. Raises as the others do."""
+    if not place.startswith(DATASET):
+        return open_questions(workshop, place, corpus, report=report)
+    folder, _, split = place.removeprefix(DATASET).rpartition("@")
+    collection = read_collection(Path(folder), split=split)
+    return Subject(workshop.corpus(corpus), collection.golden, place, collection.notes)
+
+
+def _update(workshop: Workshop, source: str, name: str, language: str, first: Configuration, report: Report) -> None:
+    """Brings a corpus to what its source holds; an unchanged one is left alone."""
+    existing = corpus_or_none(workshop, name)
+    listing, place = read_source(source, existing)
+    origins: Mapping[str, int] = existing.values("origin") if existing else {}
+    if origins and listing.origin not in origins:
+        raise InvalidInput(
+            expected=f"corpus {name} to hold {source}",
+            got=f"one filled from {', '.join(origins)}",
+            remedy="Give the collection a corpus of its own: --corpus NAME.",
+        )
+    plan = plan_update(existing, listing)
+    if existing and plan.is_empty:
+        return
+    require_removals_allowed(plan, 0)
+    spoken = language or (existing.meta.get("language", DEFAULT_LANGUAGE) if existing else DEFAULT_LANGUAGE)
+    recipe = workshop.recipe(first, language=spoken)
+    apply_update(workshop.settings.store_dir / name, existing, listing, plan, recipe=recipe, sources={listing.origin: place}, report=report)

@@ -1,0 +1,392 @@
+"""The eval lab's command line: golden sets, runs, and what came of them; every command with --json."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evals import beir, golden, grid, results, side_by_side, summary
+from evals import run as runner
+from evals.golden import FIELD_GUIDE, GoldenSet, Question
+from evals.results import Entry, Run
+from evals.subject import DEFAULT_SPLIT, Subject, open_dataset, open_questions, reopen
+from sitt_core import build, notes
+from sitt_core.configuration import Configuration, configure
+from sitt_core.errors import InvalidInput, NotFound, shown
+from sitt_core.settings import DEFAULT_CORPUS, Settings
+from sitt_core.surfaces.progress import human_seconds
+from sitt_core.surfaces.terminal import (
+    JobOption,
+    JsonOption,
+    SetOption,
+    YesOption,
+    confirm,
+    named_failures,
+    print_json,
+    reporting,
+    settings_of,
+)
+from sitt_core.types import Report
+
+app = typer.Typer(
+    name="evals",
+    help="SITT Lab's eval lab: ask questions whose answers are known, under many configurations.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+questions_app = typer.Typer(help="Golden sets.", no_args_is_help=True)
+app.add_typer(questions_app, name="questions")
+
+LISTS = ("--grid", "--kinds", "--metrics", "--preset")
+"""Options that take several values after their name."""
+FAILED_SHOWN = 5
+"""How many of a failed question's passages are shown."""
+
+QuestionsOption = Annotated[str, typer.Option("--questions", help="field-guide, or the path of a golden set of your own.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, its beginning, or latest.")]
+
+
+def main() -> None:
+    """Runs the command line; exit code 0, 1 for a named failure, 2 for wrong usage or when no configuration can run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app(args=spread(sys.argv[1:]))
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """`--grid a=1,2 b=3` as `--grid a=1,2 --grid b=3`, which is what the options know."""
+    spelled: list[str] = []
+    current = ""
+    for argument in arguments:
+        if argument.startswith("-"):
+            current = argument if argument in LISTS else ""
+        elif current and spelled[-1] != current:
+            spelled.append(current)
+        spelled.append(argument)
+    return spelled
+
+
+@app.command()
+def run(
+    questions: QuestionsOption = FIELD_GUIDE,
+    dataset: Annotated[str, typer.Option("--dataset", help="A public collection instead: beir:PATH, its folder.")] = "",
+    corpus: Annotated[str, typer.Option("--corpus", help="Which corpus is asked; of a dataset, what its corpus is called.")] = "",
+    language: Annotated[str, typer.Option("--language", help="The language of a dataset's corpus, for stemming and stop words.")] = "",
+    grid_: Annotated[
+        list[str] | None, typer.Option("--grid", metavar="FIELD=A,B …", help="Every combination of these values, on each preset.")
+    ] = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option("--preset", metavar="NAME …", help="default, reproduction (as BEIR's figures were made), or one that you saved."),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", metavar="NAME …", help="Such as recall@5 document-ndcg@10; answers adds those of answers."),
+    ] = None,
+    kinds: Annotated[list[str] | None, typer.Option("--kinds", metavar="KIND …", help="Only questions of these kinds.")] = None,
+    split: Annotated[str, typer.Option("--split", help="open; of a dataset, the qrels file: test, dev, train.")] = "",
+    name: Annotated[str, typer.Option("--name", help="What to call the run.")] = "",
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="KEY", help="The configuration that others will be compared with, named beforehand.")
+    ] = "",
+    resume: Annotated[str, typer.Option("--resume", metavar="RUN", help="Go on with a run that was stopped.")] = "",
+    set_: SetOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take and run nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No line for each question.")] = False,
+    yes: YesOption = False,
+    as_json_: JsonOption = False,
+    job: JobOption = None,
+) -> None:
+    """Ask every question under every configuration, and keep what came of it as a run."""
+    with named_failures(as_json_), reporting(job) as report:
+        settings, base = settings_of(set_)
+        workshop = build.Workshop(settings)
+        if resume:
+            made = results.open_run(settings.runs_dir, resume)
+            subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
+        else:
+            _require_open(split, dataset)
+            expanded = grid.expand(grid.parse_grid(grid_ or []), [_preset(each, settings, base) for each in preset or ["default"]])
+            chosen = runner.choose_metrics(metrics or [])
+            if not expanded.configurations:
+                print("\n".join(f"skipped {line}" for line in expanded.skipped), file=sys.stderr)
+                raise typer.Exit(2)
+            if dataset:
+                subject = open_dataset(
+                    workshop,
+                    dataset,
+                    split=split or DEFAULT_SPLIT,
+                    corpus=corpus,
+                    language=language,
+                    first=expanded.configurations[0],
+                    report=report,
+                )
+            else:
+                subject = open_questions(workshop, questions, corpus or DEFAULT_CORPUS, report=report)
+            plan = runner.plan_run(workshop, subject, runner.Selection(tuple(kinds or ())), expanded, chosen)
+            if not as_json_ or dry_run:
+                _print_plan(plan, subject, as_json_)
+            if dry_run:
+                return
+            if plan.dollars != 0.0 and not yes:
+                confirm("Spend that?", as_json=as_json_)
+            made = runner.start(workshop, subject, plan, name=name, baseline=_baseline(baseline, expanded))
+        told = None if quiet or as_json_ or job else _Verdicts(made)
+        done = _carry_out(workshop, made, subject, report, told, as_json_)
+        _print_results(done, as_json_)
+
+
+def _require_open(split: str, dataset: str) -> None:
+    if not dataset and split not in ("", "open"):
+        if split == "sealed":
+            print("Sealed questions are asked by confirm alone: python -m evals confirm RUN:KEY", file=sys.stderr)
+        else:
+            print(f"expected --split open, got {shown(split)}; only a --dataset has others", file=sys.stderr)
+        raise typer.Exit(2)
+
+
+def _preset(name: str, settings: Settings, base: Configuration) -> Configuration:
+    saved = notes.presets(settings.notes_dir)
+    if name in saved:
+        return configure(saved[name])
+    if name not in grid.BUNDLED_PRESETS:
+        raise NotFound(
+            expected=f"a preset: {', '.join([*grid.BUNDLED_PRESETS, *saved])}", got=shown(name), remedy="Save one on the Explore page."
+        )
+    return configure(grid.BUNDLED_PRESETS[name], base)
+
+
+def _baseline(key: str, expanded: grid.Grid) -> str:
+    """The whole key of the configuration whose key or slug begins so; raises InvalidInput."""
+    found = [each.key for each in expanded.configurations if key and (each.key.startswith(key) or key == each.slug)]
+    if key and len(found) != 1:
+        there = ", ".join(f"{each.key} ({each.slug})" for each in expanded.configurations)
+        raise InvalidInput(expected=f"the key of one configuration: {there}", got=shown(key), remedy="Name one of those.")
+    return found[0] if found else ""
+
+
+def _carry_out(workshop: build.Workshop, made: Run, subject: Subject, report: Report, told: "_Verdicts | None", as_json_: bool) -> Run:
+    try:
+        return runner.execute(workshop, made, subject, report=report, told=told)
+    except KeyboardInterrupt:
+        print(f"\nStopped. Go on: python -m evals run --resume {made.manifest.id}", file=sys.stderr)
+        _print_results(results.open_run(made.folder.parent, made.manifest.id), as_json_)
+        raise typer.Exit(130) from None
+
+
+def _print_plan(plan: runner.Plan, subject: Subject, as_json_: bool) -> None:
+    missing = [{"index_key": key, "chunks": each.chunks, "seconds": each.seconds} for key, each in plan.missing.items()]
+    if as_json_:
+        print_json(
+            {
+                "questions": len(plan.questions),
+                "configurations": [{"key": each.key, "slug": each.slug} for each in plan.grid.configurations],
+                "skipped": list(plan.grid.skipped),
+                "duplicates": plan.grid.duplicates,
+                "indexes_to_build": missing,
+                "answers": plan.answers,
+                "tokens": plan.tokens,
+                "dollars": plan.dollars,
+                "notes": list(subject.notes),
+            }
+        )
+        return
+    print(f"{len(plan.questions)} questions × {len(plan.grid.configurations)} configurations on {subject.corpus.name}: {plan.rows:,} rows")
+    for note in subject.notes:
+        print(f"  note: {note}")
+    for line in plan.grid.skipped:
+        print(f"  skipped {line}")
+    if plan.grid.duplicates:
+        print(f"  {plan.grid.duplicates} combinations that come to the same run once")
+    if missing:
+        print(f"  {len(missing)} indexes are built first, about {human_seconds(sum(each.seconds for each in plan.missing.values()))}")
+    if plan.answers:
+        print(f"  {plan.answers:,} answers: about {plan.tokens:,} tokens to read, {_cost(plan.dollars)}")
+
+
+def _cost(dollars: float | None) -> str:
+    if dollars is None:
+        return "at a price that is not known here"
+    return f"at most ${dollars:.2f}" if dollars else "no charge"
+
+
+class _Verdicts:
+    """Prints a line for every question as it is finished: PASS when what is shown holds an expected document."""
+
+    def __init__(self, made: Run) -> None:
+        self._labels = dict(zip((entry.key for entry in made.manifest.configurations), summary.labels(made), strict=True))
+        self._several = len(self._labels) > 1
+
+    def __call__(self, entry: Entry, question: Question, row: Mapping[str, Any]) -> None:
+        where = f"  [{self._labels[entry.key]}]" if self._several else ""
+        if row.get("error"):
+            print(f"ERROR {question.id}{where}: {row['error']}", flush=True)
+        elif not question.answerable:
+            said = "" if row.get("refused") is None else " refused" if row["refused"] else " answered"
+            print(f"  –   {question.id}{where}  not answerable{said}", flush=True)
+        elif summary.passes(row):
+            print(f"PASS  {question.id}{where}  rank {row.get('rank_shown') or '–'}", flush=True)
+        else:
+            print(f"FAIL  {question.id}{where}  {question.text}", flush=True)
+            print(f"        expected {', '.join(question.documents[:5])}{', …' * (len(question.documents) > 5)}; {_lost(row)}", flush=True)
+            for rank, (document, start, end, score) in enumerate(row["found"][:FAILED_SHOWN], start=1):
+                print(f"        {rank}. {score:.4f}  {document} [{start}:{end}]", flush=True)
+
+
+def _lost(row: Mapping[str, Any]) -> str:
+    if row.get("lost_at") == "cut":
+        return f"found at rank {row['rank_shown']}, below top K"
+    return "no retriever handed it over" if row.get("lost_at") == "retrieval" else "shown, but in no expected document"
+
+
+def _print_results(made: Run, as_json_: bool) -> None:
+    figures = summary.summarise(made)
+    if as_json_:
+        print_json(summary.as_json(made, figures))
+        return
+    print()
+    print("\n".join(summary.lines(made, figures)))
+
+
+@app.command(name="runs")
+def list_runs(as_json_: JsonOption = False) -> None:
+    """List the runs, newest first."""
+    with named_failures(as_json_):
+        found = results.runs(settings_of(None)[0].runs_dir)
+        if as_json_:
+            print_json({"runs": [_described(each) for each in found]})
+        else:
+            print("\n".join(_run_line(each) for each in found) or "No run yet: python -m evals run")
+
+
+def _described(made: Run) -> dict[str, Any]:
+    manifest = made.manifest
+    return {
+        "run": manifest.id,
+        "name": manifest.name,
+        "state": made.state,
+        "corpus": manifest.corpus,
+        "golden": manifest.golden,
+        "questions": len(made.questions),
+        "configurations": len(manifest.configurations),
+        "rows": results.count(made),
+        "started": manifest.started,
+        "seconds": made.seconds,
+    }
+
+
+def _run_line(made: Run) -> str:
+    manifest = made.manifest
+    name = f"  {manifest.name}" if manifest.name else ""
+    size = f"{len(made.questions)} questions × {len(manifest.configurations)} configurations"
+    return f"{manifest.id}  {made.state:<7}  {manifest.golden} on {manifest.corpus}: {size}, {results.count(made):,} rows{name}"
+
+
+@app.command()
+def show(run_id: RunArgument, as_json_: JsonOption = False) -> None:
+    """Show what came of a run."""
+    with named_failures(as_json_):
+        _print_results(results.open_run(settings_of(None)[0].runs_dir, run_id), as_json_)
+
+
+@app.command()
+def export(
+    run_id: RunArgument,
+    csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values, the only form so far.")] = True,  # noqa: ARG001
+    output: Annotated[Path | None, typer.Option("--output", help="Where to; RUN.csv here unless said.")] = None,
+    as_json_: JsonOption = False,
+) -> None:
+    """Write a run's rows to a file: a line for every question and configuration."""
+    with named_failures(as_json_):
+        made = results.open_run(settings_of(None)[0].runs_dir, run_id)
+        path = output or Path(f"{made.manifest.id}.csv")
+        count = results.export_csv(made, path)
+        if as_json_:
+            print_json({"run": made.manifest.id, "file": str(path), "rows": count})
+        else:
+            print(f"{count:,} rows in {path}")
+
+
+@app.command()
+def compare(
+    one: Annotated[str, typer.Argument(metavar="RUN:KEY", help="A configuration of a run.")],
+    other: Annotated[str, typer.Argument(metavar="RUN:KEY", help="Another, of the same run or of another.")],
+    answers: Annotated[bool, typer.Option("--answers", help="Both answers to every question, one below the other, to read.")] = False,
+    as_json_: JsonOption = False,
+) -> None:
+    """Set two configurations side by side, question by question."""
+    with named_failures(as_json_):
+        runs_dir = settings_of(None)[0].runs_dir
+        pairs = side_by_side.pairs(_configuration_of(runs_dir, one), _configuration_of(runs_dir, other), answers=answers)
+        if as_json_:
+            print_json({"questions": [side_by_side.as_json(pair) for pair in pairs]})
+        else:
+            print("\n\n".join(side_by_side.lines(pair) for pair in pairs))
+
+
+def _configuration_of(runs_dir: Path, spec: str) -> tuple[Run, int]:
+    run_id, colon, key = spec.partition(":")
+    made = results.open_run(runs_dir, run_id)
+    if not colon and len(made.manifest.configurations) > 1:
+        raise InvalidInput(expected="RUN:KEY", got=shown(spec), remedy=f"python -m evals show {made.manifest.id} lists the keys.")
+    return made, made.place_of(key) if colon else 0
+
+
+@questions_app.command()
+def check(
+    questions: QuestionsOption = FIELD_GUIDE,
+    corpus: Annotated[str, typer.Option("--corpus", help="The corpus that the questions are about.")] = DEFAULT_CORPUS,
+    as_json_: JsonOption = False,
+) -> None:
+    """Check a golden set against its corpus: evidence, wording, splits, judgements; exit code 1 when something is wrong."""
+    with named_failures(as_json_), reporting(None) as report:
+        workshop = build.Workshop(settings_of(None)[0])
+        subject = open_questions(workshop, questions, corpus, report=report)
+        found = golden.check_questions(subject.golden, subject.corpus.all_documents())
+        counts, shares = _counted(subject.golden), golden.sealed_shares(subject.golden)
+        if as_json_:
+            print_json(
+                {
+                    "questions": len(subject.golden.questions),
+                    "kinds": counts,
+                    "sealed": shares,
+                    "findings": [{"question": each.question, "kind": each.kind, "message": each.message} for each in found],
+                }
+            )
+        else:
+            print(f"{len(subject.golden.questions)} questions: " + ", ".join(f"{kind} {count}" for kind, count in counts.items()))
+            print("sealed: " + ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items()))
+            print("\n".join(f"{each.kind:<10} {each.question}: {each.message}" for each in found) or "Nothing is wrong.")
+        if found:
+            raise typer.Exit(1)
+
+
+def _counted(of: GoldenSet) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for question in of.questions:
+        counts[question.kind] = counts.get(question.kind, 0) + 1
+    return counts
+
+
+@questions_app.command(name="export")
+def export_questions(
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
+    questions: QuestionsOption = FIELD_GUIDE,
+    corpus: Annotated[str, typer.Option("--corpus", help="The corpus that the questions are about.")] = DEFAULT_CORPUS,
+    sealed: Annotated[bool, typer.Option("--sealed", help="With the sealed questions, which are left out otherwise.")] = False,
+    as_json_: JsonOption = False,
+) -> None:
+    """Write a golden set and its corpus as a BEIR folder."""
+    with named_failures(as_json_), reporting(None) as report:
+        subject = open_questions(build.Workshop(settings_of(None)[0]), questions, corpus, report=report)
+        beir.write_collection(folder, subject.corpus.all_documents(), subject.golden, sealed=sealed)
+        if as_json_:
+            print_json({"folder": str(folder)})
+        else:
+            print(f"Written to {folder}: corpus.jsonl, queries.jsonl, qrels/test.tsv")
