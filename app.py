@@ -8,9 +8,13 @@ st.set_page_config(page_title="SITT Lab", page_icon=shell.ICON, layout="wide", i
 pages = [
     st.Page("pages/explore.py", title="Explore", default=True),
     st.Page("pages/ask.py", title="Ask"),
+    st.Page("pages/compare.py", title="Compare"),
+    st.Page("pages/lab.py", title="Lab"),
+    st.Page("pages/questions.py", title="Questions"),
     st.Page("pages/corpus.py", title="Corpus"),
+    st.Page("pages/system.py", title="System"),
 ]
 page = st.navigation(pages, position="hidden")
-shell.open_page(pages)
+shell.open_page(pages, page)
 page.run()
 shell.close_page()

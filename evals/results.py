@@ -274,7 +274,7 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
 
     `c` and `q` are the places of configuration and question in the manifest. A metric is null where `why` (JSON: metric to
     reason) says why it is undefined, or where `error` says what kept the question from being scored. Ranks are 1-based, null
-    where a stage did not rank the gold; `lost_at` is empty when it is shown. `found` is JSON: the first passages as
+    where a stage did not rank the gold; `lost_at` is empty when it is shown. `tokens` counts what is shown. `found` is JSON: the first passages as
     [document, start, end, score]; `answer` is JSON, null where none was asked for.
     """
     return {
@@ -286,6 +286,7 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
         **{f"rank_{stage}": "INTEGER" for stage in (*RANKED, "shown")},
         "evidence_rank": "INTEGER",
         "lost_at": "VARCHAR",
+        "tokens": "INTEGER",
         **{f"ms_{stage}": "DOUBLE" for stage in STAGES},
         "found": "JSON",
         "answer": "JSON",

@@ -53,15 +53,17 @@ class Job:
     message: str = ""
 
 
-def start(jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, environment: dict[str, str] | None = None) -> Job:
-    """Runs `python -m sitt_core ARGUMENTS` in the background, or finds the running job of the same `key`."""
+def start(
+    jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, module: str = "sitt_core", environment: dict[str, str] | None = None
+) -> Job:
+    """Runs `python -m MODULE ARGUMENTS` in the background, or finds the running job of the same `key`."""
     running = find_running(jobs_dir, key)
     if running is not None:
         return running
     _prune(jobs_dir)
     folder = jobs_dir / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
     folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "sitt_core", *arguments, "--job", str(folder)]
+    command = [sys.executable, "-m", module, *arguments, "--job", str(folder)]
     with (folder / "output.log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - our own module with arguments built by our own code
             command,

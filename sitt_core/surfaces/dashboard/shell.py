@@ -20,7 +20,11 @@ def colours() -> Palette:
     return palette(st.context.theme.type)
 
 
-def open_page(pages: Sequence[st.Page]) -> None:
+WITH_CONTROLS = ("Explore", "Ask", "Corpus")
+"""The pages beside which the configuration stands as controls; elsewhere a line says what it is."""
+
+
+def open_page(pages: Sequence[st.Page], current: st.Page) -> None:
     """Takes over the URL and draws what stands before the page's own content, the links to the other pages first."""
     st.html(style_sheet(colours()))
     state.read_url()
@@ -32,7 +36,7 @@ def open_page(pages: Sequence[st.Page]) -> None:
     if dropped := st.session_state["dropped"]:
         st.html(cards.notice(["This link holds what cannot be used here; everything else in it counts.", *dropped], problem=True))
     st.session_state["corpus object"] = corpus
-    st.session_state["costs"] = sidebar.draw_sidebar(corpus)
+    st.session_state["costs"] = sidebar.draw_sidebar(corpus, controls=current.title in WITH_CONTROLS)
 
 
 def _draw_navigation(pages: Sequence[st.Page]) -> None:

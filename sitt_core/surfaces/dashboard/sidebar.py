@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from sitt_core.configuration import BY_NAME, MODELS, PROVIDER_KEYS, SIZING, UNSIZED, Configuration, applies, configure
 from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
+from sitt_core.surfaces.address import Address
 from sitt_core.surfaces.dashboard import cards, presets, state
 from sitt_core.surfaces.dashboard.plain import plain_label
 from sitt_core.surfaces.dashboard.state import widget
@@ -21,8 +22,8 @@ from sitt_core.types import Filters
 BRAND = f'<div class="sl-brand">{LOGO}<div><b>SITT Lab</b><span>Something in the Trees</span></div></div>'
 
 
-def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
-    """Draws the controls; returns the places where their costs are written once a result is there."""
+def draw_sidebar(corpus: Corpus | None, *, controls: bool) -> dict[str, DeltaGenerator]:
+    """Draws the controls, or a line that says what they are set to; returns the places where their costs are written once a result is there."""
     costs: dict[str, DeltaGenerator] = {}
     with st.sidebar:
         st.html(BRAND)
@@ -33,6 +34,9 @@ def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
             with st.popover("Link", width="stretch", help="A link that reproduces this page."):
                 st.html('<div class="sl-small">This address holds the whole configuration, the corpus, the filters and the question.</div>')
                 st.session_state["link place"] = st.empty()
+        if not controls:
+            st.html(chip(state.address()))
+            return costs
         if corpus is not None:
             _corpus_and_filters(corpus)
         _chunking(corpus, costs)
@@ -43,6 +47,14 @@ def draw_sidebar(corpus: Corpus | None) -> dict[str, DeltaGenerator]:
         if refused := st.session_state.get("refused"):
             st.html(cards.notice([refused], problem=True))
     return costs
+
+
+def chip(now: Address) -> str:
+    """The corpus and the configuration on one line, for pages that do not change them."""
+    return (
+        f'<div class="sl-small">Explore and Ask use <b>{escape(now.configuration.slug)}</b> on {escape(now.corpus)}; '
+        "their sidebars change it.</div>"
+    )
 
 
 def _steps() -> None:

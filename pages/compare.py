@@ -1,0 +1,5 @@
+"""Compare: one question through two to four configurations side by side."""
+
+import streamlit as st
+
+st.title("Compare", anchor=False)
