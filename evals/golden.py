@@ -1,5 +1,6 @@
 """Golden questions: how they are written down, what is wrong with them, and where in a corpus their evidence stands."""
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -97,7 +98,7 @@ class GoldenSet:
     def sha256(self) -> str:
         """The identity of the questions and everything that is known of them."""
         rows = [question_entry(question) | {"split": question.split} for question in self.questions]
-        return hashlib.sha256(json.dumps([rows, self.drops_own_id], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([rows, self.drops_own_id]).encode()).hexdigest()  # in order: the first document is the primary one
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,15 @@ def load_questions(place: str) -> GoldenSet:
 
     Raises NotFound, or InvalidInput with everything that is wrong with the files at once.
     """
-    named = QUESTIONS_DIR / place
-    path = named if "/" not in place and named.is_dir() else Path(place).expanduser()
-    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path] if path.is_file() else []
-    if not files:
-        bundled = ", ".join(sorted(each.name for each in QUESTIONS_DIR.iterdir() if each.is_dir()))
+    bundled = sorted(each.name for each in QUESTIONS_DIR.iterdir() if each.is_dir())
+    path = QUESTIONS_DIR / place if place in bundled else Path(place)
+    files: list[Path] = []
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # what the system does not take for a path, and ~name of nobody
+        path = path.expanduser().resolve()
+        files = sorted(path.glob("*.yaml")) if path.is_dir() else [path] if path.is_file() else []
+    if not files or not place:
         raise NotFound(
-            expected=f"a golden set: {bundled}, or the path of a YAML file or a folder of them",
+            expected=f"a golden set: {', '.join(bundled)}, or the path of a YAML file or a folder of them",
             got=shown(place),
             remedy="Check the name or the path.",
         )
@@ -130,6 +133,25 @@ def load_questions(place: str) -> GoldenSet:
     reader.unique(questions)
     reader.finish(path)
     return GoldenSet(path.stem, tuple(questions), judgements)
+
+
+def read_questions(file: Path) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+    """The questions of a YAML file that can be read, and everything that is wrong with it; for what is not to be taken yet."""
+    reader = _Reader()
+    questions = reader.questions(file)
+    reader.unique(questions)
+    return tuple(questions), tuple(reader.problems)
+
+
+class _Loader(yaml.SafeLoader):
+    """As safe as its base; a key that is given twice is an error, where the base keeps the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice = [key for key, count in keys.items() if count > 1]
+        if twice:
+            raise yaml.MarkedYAMLError(problem=f"{shown(twice[0])} is given twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep=deep)
 
 
 class _Reader:
@@ -151,9 +173,11 @@ class _Reader:
         """What judgements.yaml says, by question and document."""
         entries = self._yaml(file)
         judged: dict[str, dict[str, bool]] = {}
+        if entries and not isinstance(entries, dict):
+            self.problems.append(f"{file.name}: expected a mapping from questions to yes and no, got {shown(type(entries).__name__)}")
         for id_, answers in entries.items() if isinstance(entries, dict) else ():
             if not isinstance(answers, dict) or set(answers) != {"yes", "no"}:
-                self.problems.append(f"{file.name}: {shown(str(id_))}: expected the keys yes and no")
+                self.problems.append(f"{file.name}: {shown(str(id_))}: expected the keys yes and no, both in quotation marks")
                 continue
             named = [(document, key == "yes") for key in ("yes", "no") for document in self._texts(answers[key], f"{file.name}: {id_}")]
             twice = [document for document, count in Counter(document for document, _ in named).items() if count > 1]
@@ -180,8 +204,9 @@ class _Reader:
 
     def _yaml(self, file: Path) -> Any:
         try:
-            return yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
+        # Besides YAMLError, what PyYAML lets through of malformed tags and of deep nesting.
+        except (OSError, ValueError, LookupError, AttributeError, RecursionError, yaml.YAMLError) as error:
             self.problems.append(f"{file.name}: {' '.join(str(error).split())}")
             return []
 
@@ -286,7 +311,9 @@ def _quote_entry(quote: Quote) -> dict[str, Any]:
 def write_questions(path: Path, questions: Iterable[Question]) -> None:
     """Writes questions as `load_questions` reads them."""
     entries = [question_entry(question) for question in questions]
-    text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=140)
+    entries_text = json.dumps(entries, ensure_ascii=False)
+    # PyYAML writes U+0085 as it is where it may, and reads it as the end of a line.
+    text = yaml.safe_dump(entries, allow_unicode="\x85" not in entries_text, sort_keys=False, width=140)
     part = path.with_suffix(".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
@@ -294,9 +321,9 @@ def write_questions(path: Path, questions: Iterable[Question]) -> None:
 
 def with_named(golden: GoldenSet, documents: Iterable[tuple[str, str]]) -> GoldenSet:
     """The set with a question "Tell me about X" for every document (id, title), on the side where its other questions are."""
-    sides = {question.primary: question.split for question in golden.questions if question.documents}
+    sides = {question.primary: question.split for question in golden.questions}
     made = [
-        Question(f"{FLOOR}-{Path(id_).stem}", f"Tell me about {title}", FLOOR, sides.get(id_) or _side(id_), {id_: 1})
+        Question(f"{FLOOR}-{id_.removesuffix('.md')}", f"Tell me about {title}", FLOOR, sides.get(id_) or _side(id_), {id_: 1})
         for id_, title in documents
     ]
     return GoldenSet(golden.name, (*golden.questions, *made), golden.judgements, golden.drops_own_id)
@@ -325,14 +352,16 @@ def resolve(question: Question, text_of: Callable[[str], str | None]) -> Gold:
         if places:
             needs.append(places)
         else:
-            lost.append(f"{shown(need[0].quote)} is {_trouble(len(found[0][1]))} {need[0].document}")
+            lost.append(f"{shown(need[0].quote)} is {_trouble(need[0], len(found[0][1]))} {need[0].document}")
     if lost:
         return Gold(question.grades, answerable=question.answerable, stale="stale evidence: " + "; ".join(lost))
     return Gold(question.grades, tuple(needs), answerable=question.answerable)
 
 
-def _trouble(count: int) -> str:
-    return f"{count} times in" if count else "not in"
+def _trouble(quote: Quote, count: int) -> str:
+    if count:
+        return f"{count} times in"
+    return f"not {quote.occurrence} times in" if quote.occurrence else "not in"
 
 
 def check_questions(golden: GoldenSet, documents: Sequence[Document]) -> list[Finding]:
@@ -362,7 +391,7 @@ def _unresolved(golden: GoldenSet, texts: Mapping[str, str]) -> Iterator[Finding
             count = len(places_of(quote, texts.get(quote.document, "")))
             if count != 1:
                 hint = "; say which by occurrence" if count else ""
-                yield Finding(question.id, "stale", f"{shown(quote.quote)} is {_trouble(count)} {quote.document}{hint}")
+                yield Finding(question.id, "stale", f"{shown(quote.quote)} is {_trouble(quote, count)} {quote.document}{hint}")
 
 
 def _copied_wording(golden: GoldenSet) -> Iterator[Finding]:

@@ -70,7 +70,9 @@ def expand(grid: Mapping[str, Sequence[object]], bases: Sequence[Configuration])
                 made = configure(changes, base)
                 require_retriever(made)
             except InvalidInput as error:
-                skipped.append(f"{', '.join(f'{name}={value}' for name, value in changes.items()) or base.slug}: {error}")
+                what = ", ".join(f"{name}={value}" for name, value in changes.items())
+                named = " with ".join([base.slug, what] if what and len(bases) > 1 else [what or base.slug])
+                skipped.append(f"{named}: {error}")
                 continue
             duplicates += made.key in kept
             kept.setdefault(made.key, made)

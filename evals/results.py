@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from io import TextIOWrapper
@@ -127,8 +126,9 @@ def create(runs_dir: Path, manifest: Manifest, questions: Sequence[Asked]) -> Ru
 
 
 def new_id() -> str:
-    """An id for a run that starts now; later ones sort later."""
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}"
+    """An id for a run that starts now, by its time in UTC to 1/65,536 of a second; later ones sort later."""
+    now = time.time()
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{int(now % 1 * 0x10000):04x}"
 
 
 def open_run(runs_dir: Path, run_id: str) -> Run:
@@ -158,13 +158,19 @@ def delete(runs_dir: Path, run_id: str) -> None:
     run = open_run(runs_dir, run_id)
     if run.state == "running":
         raise Busy(expected="a run that has ended", got=f"{run.manifest.id}, which is running", remedy="Stop it first.")
-    shutil.rmtree(run.folder)
+    try:
+        shutil.rmtree(run.folder)
+    except OSError as error:
+        raise _unwritable(run.folder, error) from error
 
 
 def rename(runs_dir: Path, run_id: str, name: str) -> None:
     """Gives a run another name; raises NotFound or StoreError."""
     run = open_run(runs_dir, run_id)
-    _write_whole(run.folder / MANIFEST, asdict(run.manifest) | {"name": name.strip()[:200]})
+    try:
+        _write_whole(run.folder / MANIFEST, asdict(run.manifest) | {"name": name.strip()[:200]})
+    except OSError as error:
+        raise _unwritable(run.folder, error) from error
 
 
 def _run_ids(runs_dir: Path) -> list[str]:
@@ -181,18 +187,19 @@ def _read(folder: Path) -> Run:
         held |= {name: tuple(held[name]) for name in ("metrics", "skipped", "notes")}
         manifest = Manifest(configurations=entries, **held)
         questions = tuple(Asked(**each | {"documents": tuple(each["documents"]), "about": tuple(each["about"])}) for each in asked)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        done, failures, seconds = bool(end.get("done")), dict(end.get("failures", {})), float(end.get("seconds", 0.0))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(
             expected=f"run {folder.name} to be readable", got=" ".join(str(error).split()), remedy="Delete its folder, or run it again."
         ) from error
-    state: State = "running" if running else "done" if end.get("done") else "stopped"
-    return Run(folder, manifest, questions, state, end.get("failures", {}), float(end.get("seconds", 0.0)))
+    state: State = "running" if running else "done" if done else "stopped"
+    return Run(folder, manifest, questions, state, failures, seconds)
 
 
 def _write_whole(path: Path, value: object) -> None:
     """Writes JSON so that no reader meets half of it."""
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    part.write_text(json.dumps(value), encoding="utf-8")  # in ASCII, which can hold a lone surrogate
     part.replace(path)
 
 
@@ -211,6 +218,7 @@ class Writer:
         path = run.folder / ROWS
         try:
             self.finished = _repair(path)
+            (run.folder / TABLE).unlink(missing_ok=True)  # the lines count again until they are whole
             self._file: TextIOWrapper = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
             raise _unwritable(run.folder, error) from error
@@ -227,7 +235,9 @@ class Writer:
         """Ends the run as it is: done when no row is missing, then as one Parquet file; raises StoreError."""
         try:
             self._file.close()
-            done = len(_repair(self.run.folder / ROWS)) >= len(self.run.questions) * (len(self.run.manifest.configurations) - len(failures))
+            wanted = [place for place, entry in enumerate(self.run.manifest.configurations) if entry.key not in failures]
+            finished = _repair(self.run.folder / ROWS)
+            done = all((place, at) in finished for place in wanted for at in range(len(self.run.questions)))
             if done:
                 _compact(self.run)
             seconds = self.run.seconds + time.monotonic() - self._started
@@ -242,7 +252,9 @@ def writing(run: Run) -> Iterator[None]:
     lock = FileLock(run.folder / "running.lock", timeout=LOCK_SECONDS)
     try:
         lock.acquire()
-    except Timeout:
+    except OSError as error:
+        if not isinstance(error, Timeout):
+            raise _unwritable(run.folder, error) from error
         raise Busy(
             expected=f"run {run.manifest.id} for itself", got="another process that works on it", remedy="Wait for it, or stop it."
         ) from None
@@ -262,8 +274,11 @@ def _repair(path: Path) -> set[tuple[int, int]]:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            row = json.loads(line)
-            finished.add((row["c"], row["q"]))
+            try:
+                row = json.loads(line)
+                finished.add((row["c"], row["q"]))
+            except (ValueError, TypeError, KeyError):  # what a power failure left; the rows behind it are made again
+                break
             whole += len(line)
         file.truncate(whole)
     return finished
@@ -298,8 +313,9 @@ def _source(run: Run) -> str:
     if (run.folder / TABLE).is_file():
         return f"read_parquet({_literal(run.folder / TABLE)})"
     types = ", ".join(f"{_literal(name)}: {_literal(type_)}" for name, type_ in columns(run.manifest.metrics).items())
-    # A row that is just being written ends without a line break.
-    return f"read_json({_literal(run.folder / ROWS)}, format = 'newline_delimited', columns = {{{types}}}, ignore_errors = true)"
+    # A row that is just being written is half a line, of which ignore_errors makes a row of nulls.
+    lines = f"read_json({_literal(run.folder / ROWS)}, format = 'newline_delimited', columns = {{{types}}}, ignore_errors = true)"
+    return f"(SELECT * FROM {lines} WHERE c IS NOT NULL)"
 
 
 def _literal(value: object) -> str:
@@ -336,7 +352,7 @@ def matrix(run: Run, column: str) -> NDArray[np.float64]:
 
 def matrices(run: Run, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Several numeric columns, each as (questions, configurations), NaN where there is no value; one look at the file."""
-    known = columns(run.manifest.metrics)
+    known = [name for name, type_ in columns(run.manifest.metrics).items() if type_ in ("DOUBLE", "INTEGER")]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InvalidInput(
@@ -409,4 +425,7 @@ def export_csv(run: Run, path: Path) -> int:
         part.replace(path)
     except OSError as error:
         raise StoreError(expected=f"to write {path}", got=str(error), remedy="Choose another place.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
     return exported

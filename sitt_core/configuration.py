@@ -283,7 +283,7 @@ def applies(name: str, configuration: Configuration) -> bool:
     if name.startswith("hnsw."):
         return configuration.dense == "hnsw"
     if name in ("fusion.alpha", "fusion.k"):
-        return configuration.fusion == ("convex" if name == "fusion.alpha" else "rrf")
+        return configuration.mode == "hybrid" and configuration.fusion == ("convex" if name == "fusion.alpha" else "rrf")
     if name in ("answer.model", "answer.prompt"):
         return configuration.answer_provider != "extractive"
     return True

@@ -52,23 +52,26 @@ def find_folded(text: str, quote: str) -> Iterator[Span]:
     words = unicodedata.normalize("NFC", quote).split()
     if not words:
         return
-    pattern = regex.compile(r"\s+".join(regex.escape(word, literal_spaces=False) for word in words))
+    pattern = regex.compile(r"[\s\x1c-\x1f]+".join(regex.escape(word, literal_spaces=False) for word in words))
     if unicodedata.is_normalized("NFC", text):
         yield from (Span(*found.span()) for found in pattern.finditer(text))
         return
-    composed, origin = _composed(text)
-    yield from (Span(origin[found.start()], origin[found.end()]) for found in pattern.finditer(composed))
+    composed, origins = _composed(text)
+    yield from (Span(origins[found.start()].start, origins[found.end() - 1].end) for found in pattern.finditer(composed))
 
 
-def _composed(text: str) -> tuple[str, list[int]]:
-    """The text in NFC, and for each of its characters, and its end, where in `text` it is from."""
+def _composed(text: str) -> tuple[str, list[Span]]:
+    """The text in NFC, and for each of its characters what of `text` it is: itself, or a whole grapheme that NFC changes."""
     pieces: list[str] = []
-    origin: list[int] = []
+    origins: list[Span] = []
     for cluster in regex.finditer(r"\X", text):
         piece = unicodedata.normalize("NFC", cluster.group())
         pieces.append(piece)
-        origin += [cluster.start()] * len(piece)
-    return "".join(pieces), [*origin, len(text)]
+        if piece == cluster.group():
+            origins += [Span(at, at + 1) for at in range(*cluster.span())]
+        else:
+            origins += [Span(*cluster.span())] * len(piece)
+    return "".join(pieces), origins
 
 
 def _loose_text(text: str) -> str:

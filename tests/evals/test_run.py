@@ -89,7 +89,7 @@ class TestRows:
         assert many["prints"]["recall@top_k"] == many["prints"]["recall@5"] == 1.0
         for id_, row in few.items():
             differing = {name for name, value in row.items() if value != many[id_][name] and not name.startswith("ms_")}
-            assert differing <= {"recall@top_k", "lost_at", "c"}
+            assert differing <= {"recall@top_k", "lost_at", "tokens", "c"}
 
     def test_where_the_gold_was_lost(self, tales: Lab) -> None:
         """The gold's rank at every stage that ran, and the stage that lost it."""

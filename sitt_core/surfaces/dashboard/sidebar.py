@@ -152,7 +152,11 @@ def _segments(name: str, label: str = "") -> None:
     )
 
 
-NEEDS = {"hnsw.": "dense is hnsw", "fusion.alpha": "fusion is convex", "fusion.k": "fusion is rrf"}
+NEEDS = {
+    "hnsw.": "dense is hnsw",
+    "fusion.alpha": "both retrievers are on and fusion is convex",
+    "fusion.k": "both retrievers are on and fusion is rrf",
+}
 
 
 def _help(name: str) -> str:
