@@ -192,7 +192,7 @@ def bca_limits(
 
     Whole clusters are drawn, with all their questions, the same for every column; the jackknife leaves out one cluster at
     a time. Columns whose clusters all have one mean get a width of 0. Source: Efron, JASA 82 (1987), "BCa". The
-    percentiles are those of Hesterberg, The American Statistician 69 (2015), section 5.3: z becomes t with k − 1 degrees
+    percentiles are those of Hesterberg, The American Statistician 69 (2015), expanded: z becomes t with k − 1 degrees
     of freedom times √(k/(k − 1)) for k clusters, without which 20 questions cover .93 of normal data and 80 questions
     about 20 documents .92. What it cannot mend: 20 differences, most of them 0, cover .91, and 20 scores of which two are
     not 1, .77. At least two clusters are needed.
