@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from evals.golden import GoldenSet, Question, resolve
@@ -137,8 +138,8 @@ def _language(corpus: Corpus) -> str:
     return corpus.meta.get("language", "english")
 
 
-def start(workshop: Workshop, subject: Subject, plan: Plan, *, name: str = "", baseline: str = "") -> Run:
-    """A new run of the plan, with no row yet; raises StoreError."""
+def start(workshop: Workshop, subject: Subject, plan: Plan, *, name: str = "", baseline: str = "", runs_dir: Path | None = None) -> Run:
+    """A new run of the plan, with no row yet, where runs are kept unless said otherwise; raises StoreError."""
     corpus, golden = subject.corpus, subject.golden
     texts = Texts(corpus)
     manifest = Manifest(
@@ -162,7 +163,7 @@ def start(workshop: Workshop, subject: Subject, plan: Plan, *, name: str = "", b
     asked = [
         Asked(each.id, each.text, each.kind, each.primary, each.documents, each.about, golds[each.id].stale) for each in plan.questions
     ]
-    return create(workshop.settings.runs_dir, manifest, asked)
+    return create(runs_dir or workshop.settings.runs_dir, manifest, asked)
 
 
 def corpus_sha256(corpus: Corpus) -> str:

@@ -2,16 +2,20 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evals import beir, golden, grid, results, side_by_side, summary
+from evals import analysis, beir, golden, grid, results, side_by_side, summary
+from evals import confirm as confirmations
+from evals import gate as gates
 from evals import run as runner
 from evals.golden import FIELD_GUIDE, GoldenSet, Question
 from evals.results import Entry, Run
+from evals.statistics import confirmation_level
 from evals.subject import DEFAULT_SPLIT, Subject, open_dataset, open_questions, reopen
 from sitt_core import build, notes
 from sitt_core.configuration import Configuration, configure
@@ -23,12 +27,12 @@ from sitt_core.surfaces.terminal import (
     JsonOption,
     SetOption,
     YesOption,
-    confirm,
     named_failures,
     print_json,
     reporting,
     settings_of,
 )
+from sitt_core.surfaces.terminal import confirm as ask_first
 from sitt_core.types import Report
 
 app = typer.Typer(
@@ -135,7 +139,7 @@ def run(
             if dry_run:
                 return
             if plan.dollars != 0.0 and not yes:
-                confirm("Spend that?", as_json=as_json_)
+                ask_first("Spend that?", as_json=as_json_)
             made = runner.start(workshop, subject, plan, name=name, baseline=_baseline(baseline, expanded))
         told = None if quiet or as_json_ or job else _Verdicts(made)
         done = _carry_out(workshop, made, subject, report, told, as_json_)
@@ -313,21 +317,154 @@ def export(
             print(f"{count:,} rows in {path}")
 
 
+CommonOption = Annotated[bool, typer.Option("--common", help="Accept other question sets or corpora: only what both share counts.")]
+MetricOption = Annotated[str, typer.Option("--metric", help="Which metric.", show_default=True)]
+
+
 @app.command()
 def compare(
     one: Annotated[str, typer.Argument(metavar="RUN:KEY", help="A configuration of a run.")],
     other: Annotated[str, typer.Argument(metavar="RUN:KEY", help="Another, of the same run or of another.")],
+    metric: MetricOption = summary.HEADLINE,
+    common: CommonOption = False,
     answers: Annotated[bool, typer.Option("--answers", help="Both answers to every question, one below the other, to read.")] = False,
     as_json_: JsonOption = False,
 ) -> None:
-    """Set two configurations side by side, question by question."""
+    """Set two configurations against each other: the difference with its interval, who won which question, or the answers to read."""
     with named_failures(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
-        pairs = side_by_side.pairs(_configuration_of(runs_dir, one), _configuration_of(runs_dir, other), answers=answers)
+        sides = _configuration_of(runs_dir, one), _configuration_of(runs_dir, other)
+        if answers:
+            pairs = side_by_side.pairs(*sides, answers=True)
+            if as_json_:
+                print_json({"questions": [side_by_side.as_json(pair) for pair in pairs]})
+            else:
+                print("\n\n".join(side_by_side.lines(pair) for pair in pairs))
+            return
+        made = analysis.duel(*sides, metric, common=common)
         if as_json_:
-            print_json({"questions": [side_by_side.as_json(pair) for pair in pairs]})
+            print_json(side_by_side.duel_json(made))
         else:
-            print("\n\n".join(side_by_side.lines(pair) for pair in pairs))
+            print("\n".join(side_by_side.duel_lines(made)))
+
+
+@app.command()
+def gate(
+    run_id: RunArgument,
+    baseline: Annotated[str, typer.Option("--baseline", metavar="NAME", help="A baseline, as baseline set has named it.")],
+    config: Annotated[
+        str, typer.Option("--config", metavar="KEY", help="Which configuration of the run; needed when it has several.")
+    ] = "",
+    metric: MetricOption = summary.HEADLINE,
+    max_drop: Annotated[
+        float, typer.Option("--max-drop", help="The largest drop that passes, significant or not.")
+    ] = gates.DEFAULT_MAX_DROP,
+    common: CommonOption = False,
+    as_json_: JsonOption = False,
+) -> None:
+    """Exit with 1 when a configuration has fallen below a baseline: significantly, by too much, with more errors or fewer scores."""
+    with named_failures(as_json_):
+        runs_dir = settings_of(None)[0].runs_dir
+        candidate = _configuration_of(runs_dir, f"{run_id}:{config}" if config else run_id)
+        verdict = gates.gate(candidate, gates.open_baseline(runs_dir, baseline), metric, max_drop=max_drop, common=common)
+        if as_json_:
+            told = {"passed": verdict.passed, "reasons": list(verdict.reasons), "p": verdict.p, "smallest_drop_seen": verdict.seen}
+            print_json({**told, **side_by_side.duel_json(verdict.duel)})
+        else:
+            print("\n".join(side_by_side.duel_lines(verdict.duel)))
+            seen = "These scores do not say how small a drop would be seen." if verdict.seen is None else _seen(verdict.seen)
+            print(f"{seen} One-sided p = {verdict.p:.4f}.")
+            print("\n".join(f"FAIL  {reason}" for reason in verdict.reasons) or f"PASS  no drop against {baseline}")
+        if not verdict.passed:
+            raise typer.Exit(1)
+
+
+def _seen(drop: float) -> str:
+    return f"A drop of {drop:.3f} or more would be seen four times in five."
+
+
+baseline_app = typer.Typer(help="Baselines by name, for gate.", no_args_is_help=True)
+app.add_typer(baseline_app, name="baseline")
+
+
+@baseline_app.command(name="set")
+def set_baseline(
+    name: Annotated[str, typer.Argument(help="What to call it, such as main.")],
+    configuration: Annotated[str, typer.Argument(metavar="RUN:KEY", help="A configuration of a run.")],
+    as_json_: JsonOption = False,
+) -> None:
+    """Name a configuration of a run, to be compared with later."""
+    with named_failures(as_json_):
+        runs_dir = settings_of(None)[0].runs_dir
+        made, place = _configuration_of(runs_dir, configuration)
+        gates.set_baseline(runs_dir, name, made, place)
+        entry = made.manifest.configurations[place]
+        if as_json_:
+            print_json({"baseline": name, "run": made.manifest.id, "key": entry.key})
+        else:
+            print(f"{name} is {entry.slug} ({entry.key}) of run {made.manifest.id}")
+
+
+@baseline_app.command(name="list")
+def list_baselines(as_json_: JsonOption = False) -> None:
+    """List the baselines."""
+    with named_failures(as_json_):
+        held = gates.baselines(settings_of(None)[0].runs_dir)
+        if as_json_:
+            print_json({"baselines": {name: {"run": run_id, "key": key} for name, (run_id, key) in held.items()}})
+        else:
+            print(
+                "\n".join(f"{name}  {run_id}:{key}" for name, (run_id, key) in held.items())
+                or "None yet: python -m evals baseline set NAME RUN:KEY"
+            )
+
+
+@app.command()
+def confirm(
+    configuration: Annotated[str, typer.Argument(metavar="RUN:KEY", help="The configuration that won a run on the open questions.")],
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="NAME|KEY",
+            help="What it is compared with: a named baseline, or a key of the run; the default configuration unless said.",
+        ),
+    ] = "",
+    metric: MetricOption = summary.HEADLINE,
+    yes: YesOption = False,
+    as_json_: JsonOption = False,
+    job: JobOption = None,
+) -> None:
+    """Ask the sealed questions under one configuration and one baseline; every use is counted, and makes the next one stricter."""
+    with named_failures(as_json_), reporting(job) as report:
+        settings, default = settings_of(None)
+        workshop = build.Workshop(settings)
+        made, place = _configuration_of(settings.runs_dir, configuration)
+        chosen = made.manifest.configurations[place].configuration
+        against = _confirm_baseline(settings.runs_dir, made, baseline, default)
+        subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
+        path = confirmations.log_file(subject)
+        use = len(confirmations.uses(path)) + 1
+        if not (yes or job):
+            print(
+                f"This is use {use} of the sealed questions of {subject.golden.name}, at the level {confirmation_level(use):g}; it is logged in {path.name}."
+            )
+            ask_first("Ask them?", as_json=as_json_)
+        found = confirmations.confirm(workshop, subject, chosen, against, metric, report=report)
+        if as_json_:
+            print_json(asdict(found))
+        else:
+            print(confirmations.sentence(found))
+
+
+def _confirm_baseline(runs_dir: Path, made: Run, baseline: str, default: Configuration) -> Configuration:
+    key = baseline or made.manifest.baseline
+    if not key:
+        return default
+    if key in gates.baselines(runs_dir):
+        run_, place = gates.open_baseline(runs_dir, key)
+        return run_.manifest.configurations[place].configuration
+    return made.manifest.configurations[made.place_of(key)].configuration
 
 
 def _configuration_of(runs_dir: Path, spec: str) -> tuple[Run, int]:
