@@ -222,3 +222,39 @@ def test_killed_in_the_middle_a_run_is_found_and_goes_on(variables: dict[str, st
 def test_lists_of_values(typed: list[str], spelled: list[str]) -> None:
     """Options that take lists take them after one name."""
     assert spread(typed) == spelled
+
+
+def test_a_gate_and_its_baseline(run: Run, evals: Run) -> None:
+    """A baseline is named, listed and held against: the same passes with exit code 0, a fall stops with 1."""
+    told = as_json(run("--grid", "top_k=5,1", "--json"))
+    keys = {each["configuration"]["top_k"]: each["key"] for each in told["results"]}
+    assert "main is" in evals("baseline", "set", "main", f"{told['run']}:{keys[5]}").stdout
+    assert as_json(evals("baseline", "list", "--json"))["baselines"]["main"]["key"] == keys[5]
+    same = evals("gate", told["run"], "--baseline", "main", "--config", keys[5], "--metric", "recall@top_k")
+    assert (same.exit_code, "PASS" in same.stdout) == (0, True)
+    worse = evals("gate", told["run"], "--baseline", "main", "--config", keys[1], "--metric", "recall-all@5", "--max-drop", "0")
+    assert worse.exit_code == 0  # recall-all@5 does not follow top K
+    assert "two runs on the same" not in worse.output
+    assert "the name of a baseline" in named(evals("gate", told["run"], "--baseline", "mian", "--config", keys[5]), "NotFound")
+
+
+def test_compare_says_what_the_difference_is(run: Run, evals: Run) -> None:
+    """The difference with its questions; below twenty no verdict is given."""
+    told = as_json(run("--grid", "keyword=bm25s,off", "--json"))
+    one, other = (f"{told['run']}:{each['key']}" for each in told["results"])
+    made = as_json(evals("compare", one, other, "--json"))
+    assert (made["verdict"], len(made["questions"]), made["shares"]["n"]) == ("too few", 4, 4)
+    assert "A minus B" in evals("compare", one, other, "--metric", "document-ndcg@10").stdout
+
+
+def test_confirm_asks_first_and_counts(run: Run, evals: Run, variables: dict[str, str]) -> None:
+    """Without --yes nobody is asked and nothing counted; with it the use is logged beside the set."""
+    told = as_json(run("--grid", "keyword=bm25s,off", "--json"))
+    winner = f"{told['run']}:{told['results'][0]['key']}"
+    log = Path(variables["TALES"]).with_suffix(".confirmations.jsonl")
+    assert "--yes" in named(evals("confirm", winner, "--baseline", told["results"][1]["key"]), "InvalidInput")
+    assert not log.exists()
+    made = as_json(evals("confirm", winner, "--baseline", told["results"][1]["key"], "--yes", "--json"))
+    assert (made["use"], made["level"], made["n"], made["confirmed"]) == (1, 0.025, 1, False)
+    assert len(log.read_text().splitlines()) == 2
+    assert "orchard" not in log.read_text()

@@ -1,0 +1,198 @@
+"""What is said of a run, held against rows whose figures are worked by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evals import analysis
+from evals.findings import difference, findings, metric_words, signed
+from evals.statistics import Interval
+from evals.summary import lines, summarise
+from sitt_core.errors import InvalidInput
+from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry
+
+
+class TestBoard:
+    def test_best_first_with_what_is_tied_and_what_it_costs(self, tmp_path: Path) -> None:
+        """57 of 60 and 60 of 60 cannot be told apart, 30 of 60 can; of the tied the cheapest and the fastest are named."""
+        run = a_run(tmp_path, [entry(keyword="off"), entry(top_k=3), entry()], columns(HALF, MOST, GOOD), milliseconds=[1.0, 9.0, 5.0])
+        board = analysis.board(run)
+        assert [row.place for row in board.rows] == [2, 1, 0]
+        assert [row.standing.mean.mean for row in board.rows] == [1.0, 57 / 60, 30 / 60]
+        assert [row.standing.tied for row in board.rows] == [True, True, False]
+        assert (board.cheapest, board.fastest) == (2, 2)
+        assert board.row(1).latency == 9.0
+
+    def test_a_configuration_without_any_score_is_last(self, tmp_path: Path) -> None:
+        """It has no mean and is not comparable, and the others are not kept from being compared."""
+        run = a_run(tmp_path, [entry(), entry(top_k=3)], columns([None] * len(HALF), HALF))
+        board = analysis.board(run)
+        assert [row.place for row in board.rows] == [1, 0]
+        assert board.rows[1].standing.mean.mean is None
+        assert not board.rows[1].standing.comparable
+
+    def test_a_baseline_is_named_beforehand_or_now(self, tmp_path: Path) -> None:
+        """Holm's p of every other configuration against it."""
+        run = a_run(tmp_path, [entry(), entry(keyword="off")], columns(GOOD, HALF), baseline=entry().key)
+        board = analysis.board(run)
+        assert board.leaderboard.baseline == 0
+        found = board.row(1).standing
+        assert found.p_adjusted is not None
+        assert found.p_adjusted < 0.001
+        assert analysis.board(run, baseline=entry(keyword="off").key).leaderboard.baseline == 1
+
+    def test_a_metric_that_the_run_has_not(self, tmp_path: Path) -> None:
+        """Those that there are are named."""
+        run = a_run(tmp_path, [entry()], columns(GOOD))
+        with pytest.raises(InvalidInput, match="a metric of run"):
+            analysis.board(run, "recall@7")
+
+    def test_generated_and_unanswerable_questions_are_not_in_the_headline(self, tmp_path: Path) -> None:
+        """Unless there is nothing else."""
+        scores = columns([1.0, 0.0, 0.0] * 20)
+        run = a_run(tmp_path, [entry()], scores, kinds=("detail", "named", "unanswerable"))
+        assert analysis.board(run).rows[0].standing.mean.mean == 1.0
+        alone = a_run(tmp_path, [entry()], scores, kinds=("named",), run_id="20260101-000000-0002")
+        assert analysis.board(alone).rows[0].standing.mean.mean == pytest.approx(1 / 3)
+
+
+class TestDuel:
+    def test_who_won_which_question(self, tmp_path: Path) -> None:
+        """The difference, and both scores of every question."""
+        run = a_run(tmp_path, [entry(), entry(keyword="off")], columns(GOOD, HALF))
+        made = analysis.duel((run, 0), (run, 1))
+        assert (made.comparison.wins, made.comparison.ties, made.comparison.losses) == (30, 30, 0)
+        assert made.comparison.difference.mean == 0.5
+        assert made.comparison.verdict == "better"
+        assert [(a, b) for _, a, b in made.questions] == list(zip(GOOD, HALF, strict=True))
+
+    def test_runs_on_other_questions_are_refused_unless_the_common_ones_will_do(self, tmp_path: Path) -> None:
+        """Of another set, or another corpus."""
+        one = a_run(tmp_path, [entry()], columns(GOOD))
+        other = a_run(tmp_path, [entry()], columns(HALF[:40]), run_id="20260101-000000-0002", golden_sha256="h" * 64)
+        with pytest.raises(InvalidInput, match="two runs on the same question set"):
+            analysis.duel((one, 0), (other, 0))
+        made = analysis.duel((one, 0), (other, 0), common=True)
+        assert len(made.questions) == 40
+        assert made.names[0] != made.names[1]
+
+
+class TestEffect:
+    def test_one_field_over_the_configurations_that_differ_in_nothing_else(self, tmp_path: Path) -> None:
+        """Two by two: each value's mean is over both settings of the other field."""
+        entries = [entry(keyword=keyword, top_k=top_k) for keyword in ("bm25s", "off") for top_k in (5, 3)]
+        run = a_run(tmp_path, entries, columns(GOOD, GOOD, HALF, HALF))
+        assert analysis.varying_fields(run) == {"keyword": ("bm25s", "off"), "top_k": ("5", "3")}
+        made = analysis.effect(run, "keyword")
+        assert made is not None
+        assert (made.values, made.matched) == (("bm25s", "off"), 2)
+        assert [standing.mean.mean for standing in made.leaderboard.standings] == [1.0, 0.5]
+        assert [standing.tied for standing in made.leaderboard.standings] == [True, False]
+        same = analysis.effect(run, "top_k")
+        assert same is not None
+        assert all(standing.tied for standing in same.leaderboard.standings)
+        assert analysis.against(0, 1, made, run).difference.mean == 0.5
+
+    def test_a_field_that_another_decides_is_no_field_of_its_own(self, tmp_path: Path) -> None:
+        """A strategy brings its size and overlap: they are not what varies."""
+        entries = [entry(chunking__strategy=strategy) for strategy in ("structural", "fixed", "sentence")]
+        run = a_run(tmp_path, entries, columns(GOOD, HALF, HALF))
+        assert list(analysis.varying_fields(run)) == ["chunking.strategy"]
+
+    def test_nothing_matched_is_none(self, tmp_path: Path) -> None:
+        """Where no two configurations differ in that field alone, nothing is said of it."""
+        run = a_run(tmp_path, [entry(keyword="off", top_k=3), entry()], columns(GOOD, HALF))
+        assert analysis.effect(run, "embedder") is None
+
+
+def test_curves_and_slices(tmp_path: Path) -> None:
+    """A point for every k, and for every kind of question, with n and an interval."""
+    run = a_run(tmp_path, [entry()], columns(HALF), metrics=("recall@1", "recall@5", "recall@1000t"), kinds=("detail", "detail", "alias"))
+    assert [(row["at"], row["mean"]) for row in analysis.curve(run)] == [(1, 0.5), (5, 0.5)]
+    assert [row["at"] for row in analysis.curve(run, budgets=True)] == [1000]
+    assert {row["kind"]: (row["n"], row["mean"]) for row in analysis.by_kind(run)} == {"detail": (40, 0.5), "alias": (20, 0.5)}
+
+
+def test_the_front_is_what_nothing_beats_in_both(tmp_path: Path) -> None:
+    """Worse and slower is behind it; better or faster is on it."""
+    run = a_run(tmp_path, [entry(), entry(top_k=3), entry(top_k=2)], columns(GOOD, HALF, HALF), milliseconds=[5.0, 1.0, 9.0])
+    fronts = {row["place"]: (row["front_ms"], row["front_tokens"]) for row in analysis.tradeoff(analysis.board(run))}
+    assert fronts == {0: (True, True), 1: (True, False), 2: (False, True)}
+
+
+def test_disagreement_first(tmp_path: Path) -> None:
+    """Questions on which the configurations differ come first, and alone when asked."""
+    run = a_run(tmp_path, [entry(), entry(top_k=3)], [[1.0, 1.0], [0.0, 1.0], [None, 1.0], [None, None]])
+    order, scores = analysis.disagreement(run)
+    assert order[0] == 1
+    assert set(order) == {0, 1, 2}
+    assert np.array_equal(scores[0], [0.0, 1.0])
+    assert analysis.disagreement(run, only_different=True)[0] == [1]
+
+
+def test_how_often_was_tried(tmp_path: Path) -> None:
+    """Different configurations over all runs on a question set."""
+    one = a_run(tmp_path, [entry(), entry(top_k=3)], columns(GOOD, HALF))
+    other = a_run(tmp_path, [entry(), entry(top_k=2)], columns(GOOD, HALF), run_id="20260101-000000-0002")
+    assert analysis.ever_run([one, other], "g" * 64) == 3
+    assert analysis.ever_run([one, other], "x") == 0
+
+
+class TestFindings:
+    def test_what_beats_what_by_how_much(self, tmp_path: Path) -> None:
+        """The winner, the losers with the difference and its interval, what cannot be told apart, what was tried."""
+        entries = [entry(keyword=keyword, top_k=top_k) for keyword in ("bm25s", "off") for top_k in (5, 3)]
+        run = a_run(tmp_path, entries, columns(GOOD, MOST, HALF, HALF), baseline=entries[2].key)
+        said = " ".join(findings(run, [run]))
+        assert "Over 60 questions the highest recall at 5 is" in said
+        assert "2 of 4 configurations are not distinguishable from it" in said
+        assert "bm25s beats off by .4" in said
+        assert "Nothing here is distinguishable" in said
+        assert "better than the baseline" in said
+        assert "No unanswerable question was asked" in said
+
+    def test_all_the_same_is_a_result(self, tmp_path: Path) -> None:
+        """Equal configurations are said to be not distinguishable."""
+        run = a_run(tmp_path, [entry(), entry(top_k=3)], columns(HALF, HALF))
+        assert "All of 2 configurations are not distinguishable" in " ".join(findings(run))
+
+    def test_too_few_questions_name_no_winner(self, tmp_path: Path) -> None:
+        """Below twenty nothing is said to be best."""
+        run = a_run(tmp_path, [entry(), entry(top_k=3)], columns(GOOD[:8], HALF[:8]))
+        said = " ".join(findings(run))
+        assert "cannot be said: too few" in said
+
+    def test_one_configuration_and_no_score_at_all(self, tmp_path: Path) -> None:
+        """Nothing to compare is no error."""
+        assert findings(a_run(tmp_path, [entry()], columns(HALF)))
+        empty = a_run(tmp_path, [entry(), entry(top_k=3)], columns([None] * 30, [None] * 30), run_id="20260101-000000-0002")
+        assert "No question has a score" in findings(empty)[0]
+
+    @pytest.mark.parametrize(
+        ("metric", "words"),
+        [
+            ("recall@5", "recall at 5"),
+            ("recall@top_k", "recall at top K"),
+            ("coverage@2000t", "evidence coverage at 2,000 tokens"),
+            ("document-ndcg@10", "nDCG of documents at 10"),
+            ("evidence-mrr", "evidence mrr"),
+        ],
+    )
+    def test_metrics_in_words(self, metric: str, words: str) -> None:
+        """As a sentence names them."""
+        assert metric_words(metric) == words
+
+    def test_differences_carry_their_sign(self) -> None:
+        """With a real minus, and without the zero before the point."""
+        assert (signed(0.081), signed(-0.081)) == ("+.08", "−.08")
+        assert difference(Interval(0.1, -0.02, 0.22, 30, 30, "BCa")) == ".10 (95 % interval −.02 to +.22)"
+        assert "too few" in difference(Interval(0.1, None, None, 3, 3, "too few"))
+
+
+def test_a_summary_says_n_of_m(tmp_path: Path) -> None:
+    """Means are over what is defined, and say over how much that is."""
+    run = a_run(tmp_path, [entry()], columns([1.0] * 30 + [None] * 30))
+    (result,) = summarise(run)
+    assert (result.metrics["recall@5"].mean, result.metrics["recall@5"].n, result.metrics["recall@5"].of) == (1.0, 30, 60)
+    assert any("(30/60)" in line for line in lines(run, [result]))
