@@ -282,6 +282,8 @@ def applies(name: str, configuration: Configuration) -> bool:
         return configuration.chunking_strategy == "semantic"
     if name.startswith("hnsw."):
         return configuration.dense == "hnsw"
+    if name == "fusion":
+        return configuration.mode == "hybrid"
     if name in ("fusion.alpha", "fusion.k"):
         return configuration.mode == "hybrid" and configuration.fusion == ("convex" if name == "fusion.alpha" else "rrf")
     if name in ("answer.model", "answer.prompt"):
