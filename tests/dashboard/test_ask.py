@@ -19,8 +19,8 @@ from sitt_core.pipeline import Asking
 from sitt_core.settings import Settings
 from sitt_core.store.reading import open_corpus
 from sitt_core.types import Answer
-from tests.dashboard.conftest import WAIT, served
-from tests.dashboard.test_explore import MANITOBA, parameters, segment, settle
+from tests.dashboard.conftest import WAIT, served, settle
+from tests.dashboard.test_explore import MANITOBA, parameters, segment
 from tests.fakes.claude import FakeClaude
 
 pytestmark = pytest.mark.browser

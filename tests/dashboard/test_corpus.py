@@ -11,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from sitt_core.store.reading import open_corpus as open_store
-from tests.dashboard.conftest import HOSTILE, WAIT, command, served
+from tests.dashboard.conftest import HOSTILE, WAIT, command, served, settle
+from tests.fakes.once import shared_folder
 
 pytestmark = pytest.mark.browser
 
@@ -43,16 +44,14 @@ class Notes:
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
     """Tests that change something make a corpus of their own beside the two."""
     data_dir = tmp_path_factory.mktemp("data")
+    models = shared_folder(tmp_path_factory) / "models"  # converted once for the whole run, whoever comes first
+    models.mkdir(exist_ok=True)
+    (data_dir / "models").symlink_to(models)
     folder = write_notes(tmp_path_factory.mktemp("sources") / "animals")
     command(["update", "--source", f"markdown:{folder}", "--corpus", "notes", "--yes"], data_dir)
     command(["update", "--source", f"markdown:{HOSTILE}", "--corpus", "hostile", "--yes"], data_dir)
     with served(data_dir, *BARE) as url:
         yield Notes(url, data_dir)
-
-
-def settle(page: Page) -> None:
-    """Waits until the server has finished its run."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def open_section(page: Page, name: str) -> None:
@@ -64,9 +63,12 @@ def open_section(page: Page, name: str) -> None:
     settle(page)
 
 
-def open_corpus(page: Page, url: str, corpus: str, section: str = "") -> None:
-    """Comes to the page by its link: a deep link makes the browser's console report Streamlit's own 404s."""
-    page.goto(f"{url}/?corpus={corpus}&q=eel")
+def open_corpus(page: Page, url: str, corpus: str, section: str = "", *, question: str = "") -> None:
+    """Comes to the page by its link: a deep link makes the browser's console report Streamlit's own 404s.
+
+    With a question, Explore searches and draws before it is left: only for what shows the question.
+    """
+    page.goto(f"{url}/?corpus={corpus}&q={question}")
     page.get_by_role("link", name="Corpus").click()
     page.get_by_role("tab", name="Contents").wait_for()
     settle(page)
@@ -197,7 +199,7 @@ def test_lengths_are_held_against_the_embedders_limit(page: Page, notes: Notes) 
 
 def test_a_mark_of_the_map_opens_its_document(page: Page, notes: Notes) -> None:
     """The map says how much of the variance it keeps and where the question is; a click on a mark opens the document."""
-    open_corpus(page, notes.url, "notes", "Map")
+    open_corpus(page, notes.url, "notes", "Map", question="eel")
     expect(page.get_by_test_id("stMain")).to_contain_text("of the variance")
     plot = page.locator(".js-plotly-plot")
     expect(plot).to_contain_text("the question")
@@ -249,7 +251,7 @@ def test_hostile_text_shows_as_text(browser: Browser, notes: Notes) -> None:
 def test_a_folder_of_ones_own_from_making_to_rolling_back(page: Page, notes: Notes, tmp_path: Path) -> None:
     """Done when: point it at a folder, compare two chunkings, switch the embedder, edit a file, see the diff, rebuild, roll back."""
     folder = write_notes(tmp_path / "my diary", ANIMALS[:4])
-    open_corpus(page, notes.url, "notes", "Corpora")
+    open_corpus(page, notes.url, "notes", "Corpora", question="eel")
     fill(page, "Name", "diary")
     fill(page, "Folder", str(folder))
     page.get_by_role("button", name="Make it").click()
@@ -390,7 +392,7 @@ def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, wi
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     context.set_default_timeout(WAIT)
     page = context.new_page()
-    open_corpus(page, notes.url, "notes")
+    open_corpus(page, notes.url, "notes", question="eel")
     for section in sections:
         open_section(page, section)
         if section == "Rebuild":

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from sitt_core.configuration import FIELDS
-from tests.dashboard.conftest import served
+from tests.dashboard.conftest import served, settle
 
 pytestmark = pytest.mark.browser
 
@@ -21,11 +21,6 @@ def open_page(page: Page, url: str, **parameters: str) -> None:
     page.goto(f"{url}/?" + "&".join(f"{name.replace('__', '.')}={quote_plus(value)}" for name, value in parameters.items()))
     page.locator(".sl-card").first.wait_for()
     settle(page)
-
-
-def settle(page: Page) -> None:
-    """Waits until the server has finished its run."""
-    expect(page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def titles(page: Page) -> list[str]:

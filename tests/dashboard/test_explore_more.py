@@ -10,7 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment, settle
+from tests.dashboard.conftest import settle
+from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment
 
 pytestmark = pytest.mark.browser
 
