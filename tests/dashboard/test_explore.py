@@ -1,6 +1,7 @@
 """The Explore page in a real browser, on a real server, over a real store."""
 
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
@@ -9,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from sitt_core.configuration import FIELDS
-from tests.dashboard.conftest import served, settle
+from tests.dashboard.conftest import command, served, settle
 
 pytestmark = pytest.mark.browser
 
@@ -256,9 +257,12 @@ def test_an_embedder_is_typed_by_name(page: Page, url: str) -> None:
     assert parameters(page)["embedder"] == ["st:nobody/no-such-model"]
 
 
-def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str) -> None:
+def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str, store: Path, tmp_path: Path) -> None:
     """Cancel stops the build and says what is kept; building again ends with the result."""
-    page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=128")
+    for path in sorted(Path("data/field_guide").glob("*.md"))[-30:]:  # enough that it is not built before Cancel is clicked
+        shutil.copy(path, tmp_path)
+    command(["update", "--source", f"markdown:{tmp_path}", "--corpus", "thirty", "--yes"], store, SITT_EMBEDDER="hash")
+    page.goto(f"{url}/?corpus=thirty&q=yeti&chunking.strategy=fixed&chunking.size=128")
     page.get_by_role("button", name="Build this index").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Stopped. What was embedded is kept")
