@@ -11,9 +11,10 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 from typer.testing import CliRunner
 
 from sitt_core.surfaces import cli
@@ -119,11 +120,12 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         opened.close()
 
 
-@pytest.fixture
-def browser(profile: BrowserContext) -> Browser:
-    """The browser itself, for windows that share nothing with the profile's."""
-    assert profile.browser is not None
-    return profile.browser
+def window(profile: BrowserContext, width: int, scheme: Literal["light", "dark"] = "light") -> Page:
+    """A fresh window so many pixels wide, in a color scheme; whoever asks for it closes it."""
+    opened = profile.new_page()
+    opened.set_viewport_size({"width": width, "height": 900})
+    opened.emulate_media(color_scheme=scheme)
+    return opened
 
 
 @pytest.fixture

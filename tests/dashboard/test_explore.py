@@ -3,14 +3,15 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from sitt_core.configuration import FIELDS
-from tests.dashboard.conftest import command, served, settle
+from tests.dashboard.conftest import command, served, settle, window
 
 pytestmark = pytest.mark.browser
 
@@ -297,14 +298,12 @@ def test_an_empty_store_offers_the_field_guide(page: Page, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_offer_to_build_is_accessible(browser: Browser, url: str, scheme: str) -> None:
+def test_the_offer_to_build_is_accessible(profile: BrowserContext, url: str, scheme: Literal["light", "dark"]) -> None:
     """The button in the accent, and what is told above it, can be read in both schemes."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
-    page = context.new_page()
+    page = window(profile, 1280, scheme)
     page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=99&nonsense=1")
     page.get_by_role("button", name="Build this index").wait_for()
     settle(page)
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
-    context.close()
+    page.close()
