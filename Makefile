@@ -25,7 +25,7 @@ install: ## Make .venv and install what the dashboard needs; another Python: mak
 
 test: ## Run all tests, those in a browser too; a part of them: make test ARGS="-m 'not browser'"
 	@sh scripts/bootstrap.sh test
-	$(VENV_PYTHON) -m pytest -n 2 --dist loadfile $(ARGS)
+	$(VENV_PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: ## Run the tests that take long: threads, kills and readers for minutes
 	@sh scripts/bootstrap.sh check

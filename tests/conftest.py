@@ -1,4 +1,4 @@
-"""Hypothesis tries the same examples on every machine, however slow; what is marked soak runs only when asked for."""
+"""Hypothesis tries the same examples on every machine; what is marked soak runs only when asked for; what takes long begins first."""
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -6,10 +6,14 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("sitt", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sitt")
 
+LONG = ("test_reliability.py", "test_graph.py", "test_static.py", "test_int8.py")
+"""The files that take longest after those in a browser: begun last, one would leave the other process with nothing to do."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests marked soak unless the -m expression names them."""
+    """Leaves out the tests marked soak unless the -m expression names them; then those in a browser come first, then LONG."""
     if "soak" not in config.option.markexpr:
         left_out = [item for item in items if item.get_closest_marker("soak")]
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=left_out)
+    items.sort(key=lambda item: 0 if item.get_closest_marker("browser") else 1 if item.path.name in LONG else 2)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,11 +11,15 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from typer.testing import CliRunner
 
+from sitt_core.surfaces import cli
 from tests.browser import find_browser, launch_arguments
+from tests.fakes.once import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = ROOT / "tests" / "samples" / "hostile"
@@ -23,19 +28,22 @@ WAIT = 60_000
 expect.set_options(timeout=WAIT)
 
 
-def command(arguments: list[str], data_dir: Path) -> None:
-    """Runs the command line on a store."""
-    subprocess.run(
-        [sys.executable, "-m", "sitt_core", *arguments], cwd=ROOT, env={**os.environ, "SITT_DATA_DIR": str(data_dir)}, check=True
-    )
+def command(arguments: list[str], data_dir: Path, **variables: str) -> None:
+    """Runs the command line on a store, in this process: another than the servers', and with the model loaded already."""
+    done = CliRunner().invoke(cli.app, arguments, env={"SITT_DATA_DIR": str(data_dir), **variables})
+    assert done.exit_code == 0, done.output
 
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the field guide and a small corpus of hostile texts, the default index of each built."""
+
+    def make(folder: Path) -> None:
+        command(["update", "--source", "field-guide", "--yes"], folder)
+        command(["update", "--source", f"markdown:{HOSTILE}", "--corpus", "hostile", "--yes"], folder)
+
     data_dir = tmp_path_factory.mktemp("data")
-    command(["update", "--source", "field-guide", "--yes"], data_dir)
-    command(["update", "--source", f"markdown:{HOSTILE}", "--corpus", "hostile", "--yes"], data_dir)
+    shutil.copytree(made_once(tmp_path_factory, "guide", make), data_dir, dirs_exist_ok=True)
     return data_dir
 
 
@@ -84,26 +92,54 @@ def url(store: Path) -> Iterator[str]:
         yield address
 
 
+FIRST_LOOK = (
+    "if (window === top && location.protocol === 'http:' && !sessionStorage.sittTest) { localStorage.clear(); sessionStorage.sittTest = 1 }"
+)
+"""What a window keeps for other windows is gone when it first looks at a server, as in a new profile; a reload keeps it."""
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for a module's tests; no longer, since Playwright keeps an event loop running in the thread."""
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """One browser with one profile for a module's tests; no longer, since Playwright keeps an event loop running in the thread.
+
+    A profile of its own per window would compile all of Streamlit's scripts for every test: half of what a page costs.
+    """
     path = find_browser()
     assert path, "no browser starts here: make test installs one, or set SITT_CHROMIUM to its path"
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=launch_arguments())
+        opened = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=path,
+            args=launch_arguments(),
+            viewport={"width": 1280, "height": 900},
+            reduced_motion="reduce",
+        )
+        opened.set_default_timeout(WAIT)
+        opened.add_init_script(FIRST_LOOK)
         yield opened
         opened.close()
 
 
+def window(profile: BrowserContext, width: int, scheme: Literal["light", "dark"] = "light") -> Page:
+    """A fresh window so many pixels wide, in a color scheme; whoever asks for it closes it."""
+    opened = profile.new_page()
+    opened.set_viewport_size({"width": width, "height": 900})
+    opened.emulate_media(color_scheme=scheme)
+    return opened
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(profile: BrowserContext) -> Iterator[Page]:
     """A fresh window of 1280 × 900; the test fails if the page's console reports an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(WAIT)
-    opened = context.new_page()
+    opened = profile.new_page()
     errors: list[str] = []
     opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: errors.append(str(error)))
     yield opened
-    context.close()
+    opened.close()
     assert errors == []
+
+
+def settle(page: Page) -> None:
+    """Waits until the server has finished its run; looked at with every frame, where `expect` would look once a second."""
+    page.wait_for_function("document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'")

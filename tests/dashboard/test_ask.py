@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from sitt_core import notes
 from sitt_core.background import Background
@@ -19,8 +20,8 @@ from sitt_core.pipeline import Asking
 from sitt_core.settings import Settings
 from sitt_core.store.reading import open_corpus
 from sitt_core.types import Answer
-from tests.dashboard.conftest import WAIT, served
-from tests.dashboard.test_explore import MANITOBA, parameters, segment, settle
+from tests.dashboard.conftest import WAIT, served, settle, window
+from tests.dashboard.test_explore import MANITOBA, parameters, segment
 from tests.fakes.claude import FakeClaude
 
 pytestmark = pytest.mark.browser
@@ -308,11 +309,9 @@ def test_eight_questions_are_answered_and_eight_refused(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")], ids=["wide and dark", "narrow and light"])
-def test_the_page_is_accessible_and_fits(browser: Browser, lab: Lab, width: int, scheme: str) -> None:
+def test_the_page_is_accessible_and_fits(profile: BrowserContext, lab: Lab, width: int, scheme: Literal["light", "dark"]) -> None:
     """No violation of WCAG A and AA that axe can find, with a place open, and nothing wider than the window."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
+    page = window(profile, width, scheme)
     open_ask(page, lab, "claude-fake-liar")
     put(page, MANITOBA)
     turn = ended(page)
@@ -320,4 +319,4 @@ def test_the_page_is_accessible_and_fits(browser: Browser, lab: Lab, width: int,
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
+    page.close()

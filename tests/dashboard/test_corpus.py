@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from sitt_core.store.reading import open_corpus as open_store
-from tests.dashboard.conftest import HOSTILE, WAIT, command, served
+from tests.dashboard.conftest import HOSTILE, command, served, settle, window
+from tests.fakes.once import shared_folder
 
 pytestmark = pytest.mark.browser
 
@@ -43,16 +45,14 @@ class Notes:
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
     """Tests that change something make a corpus of their own beside the two."""
     data_dir = tmp_path_factory.mktemp("data")
+    models = shared_folder(tmp_path_factory) / "models"  # converted once for the whole run, whoever comes first
+    models.mkdir(exist_ok=True)
+    (data_dir / "models").symlink_to(models)
     folder = write_notes(tmp_path_factory.mktemp("sources") / "animals")
     command(["update", "--source", f"markdown:{folder}", "--corpus", "notes", "--yes"], data_dir)
     command(["update", "--source", f"markdown:{HOSTILE}", "--corpus", "hostile", "--yes"], data_dir)
     with served(data_dir, *BARE) as url:
         yield Notes(url, data_dir)
-
-
-def settle(page: Page) -> None:
-    """Waits until the server has finished its run."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def open_section(page: Page, name: str) -> None:
@@ -64,9 +64,12 @@ def open_section(page: Page, name: str) -> None:
     settle(page)
 
 
-def open_corpus(page: Page, url: str, corpus: str, section: str = "") -> None:
-    """Comes to the page by its link: a deep link makes the browser's console report Streamlit's own 404s."""
-    page.goto(f"{url}/?corpus={corpus}&q=eel")
+def open_corpus(page: Page, url: str, corpus: str, section: str = "", *, question: str = "") -> None:
+    """Comes to the page by its link: a deep link makes the browser's console report Streamlit's own 404s.
+
+    With a question, Explore searches and draws before it is left: only for what shows the question.
+    """
+    page.goto(f"{url}/?corpus={corpus}&q={question}")
     page.get_by_role("link", name="Corpus").click()
     page.get_by_role("tab", name="Contents").wait_for()
     settle(page)
@@ -115,11 +118,9 @@ def test_links_between_pages_keep_the_address_and_the_controls(page: Page, notes
     assert parse_qs(urlsplit(page.url).query) == held
 
 
-def test_a_deep_link_opens_the_page_on_a_new_server(browser: Browser, notes: Notes) -> None:
+def test_a_deep_link_opens_the_page_on_a_new_server(profile: BrowserContext, notes: Notes) -> None:
     """The first request of a server may be a link to the page; its controls say what the link says, whatever is clicked at once."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
+    page = window(profile, 1280)
     with served(notes.data_dir, *BARE) as another:
         page.goto(f"{another}/corpus?corpus=notes&chunking.strategy=sentence&chunking.size=600&top_k=7")
         for section in ("Chunks", "Versions", "Indexes"):  # no waiting: each click interrupts the run of the one before
@@ -130,7 +131,7 @@ def test_a_deep_link_opens_the_page_on_a_new_server(browser: Browser, notes: Not
         expect(sidebar.get_by_role("slider")).to_have_value("7")
         expect(page.get_by_test_id("stMain")).to_contain_text("Needs building")
         page.goto("about:blank")
-    context.close()
+    page.close()
 
 
 def test_contents_can_be_filtered_and_a_document_opens_below(page: Page, notes: Notes) -> None:
@@ -197,7 +198,7 @@ def test_lengths_are_held_against_the_embedders_limit(page: Page, notes: Notes) 
 
 def test_a_mark_of_the_map_opens_its_document(page: Page, notes: Notes) -> None:
     """The map says how much of the variance it keeps and where the question is; a click on a mark opens the document."""
-    open_corpus(page, notes.url, "notes", "Map")
+    open_corpus(page, notes.url, "notes", "Map", question="eel")
     expect(page.get_by_test_id("stMain")).to_contain_text("of the variance")
     plot = page.locator(".js-plotly-plot")
     expect(plot).to_contain_text("the question")
@@ -218,11 +219,9 @@ def test_a_mark_of_the_map_opens_its_document(page: Page, notes: Notes) -> None:
     expect(plot).to_contain_text("this document")
 
 
-def test_hostile_text_shows_as_text(browser: Browser, notes: Notes) -> None:
+def test_hostile_text_shows_as_text(profile: BrowserContext, notes: Notes) -> None:
     """Markup in a document is text in the contents, in the chunks and on the map; nothing runs, nothing is wider than the window."""
-    context = browser.new_context(viewport={"width": 390, "height": 900})
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
+    page = window(profile, 390)
     open_corpus(page, notes.url, "hostile", "Chunks")
     for name, told in (
         (
@@ -243,13 +242,13 @@ def test_hostile_text_shows_as_text(browser: Browser, notes: Notes) -> None:
         open_section(page, section)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("window.pwned") is None
-    context.close()
+    page.close()
 
 
 def test_a_folder_of_ones_own_from_making_to_rolling_back(page: Page, notes: Notes, tmp_path: Path) -> None:
     """Done when: point it at a folder, compare two chunkings, switch the embedder, edit a file, see the diff, rebuild, roll back."""
     folder = write_notes(tmp_path / "my diary", ANIMALS[:4])
-    open_corpus(page, notes.url, "notes", "Corpora")
+    open_corpus(page, notes.url, "notes", "Corpora", question="eel")
     fill(page, "Name", "diary")
     fill(page, "Folder", str(folder))
     page.get_by_role("button", name="Make it").click()
@@ -385,12 +384,12 @@ def test_an_empty_store_takes_a_folder_of_ones_own(page: Page, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("width", "scheme", "sections"), [(1280, "light", SECTIONS[::2]), (390, "dark", SECTIONS)], ids=["wide and light", "narrow and dark"]
 )
-def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, width: int, scheme: str, sections: tuple[str, ...]) -> None:
+def test_every_section_is_accessible_and_fits(
+    profile: BrowserContext, notes: Notes, width: int, scheme: Literal["light", "dark"], sections: tuple[str, ...]
+) -> None:
     """No violation of WCAG A and AA that axe can find, and nothing wider than the window: all narrow and dark, every other the other way."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
-    open_corpus(page, notes.url, "notes")
+    page = window(profile, width, scheme)
+    open_corpus(page, notes.url, "notes", question="eel")
     for section in sections:
         open_section(page, section)
         if section == "Rebuild":
@@ -401,7 +400,7 @@ def test_every_section_is_accessible_and_fits(browser: Browser, notes: Notes, wi
         told = [(section, v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]]
         assert told == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
+    page.close()
 
 
 def test_another_embedder_and_a_graph_are_built_on_the_page(page: Page, notes: Notes) -> None:
@@ -419,12 +418,11 @@ def test_another_embedder_and_a_graph_are_built_on_the_page(page: Page, notes: N
     expect(page.get_by_test_id("stSidebar")).to_contain_text("hnsw: ef_search 320, recall 1.00 against exact")
 
 
-def test_two_dashboards_and_a_command_line_on_one_store(page: Page, browser: Browser, notes: Notes, tmp_path: Path) -> None:
+def test_two_dashboards_and_a_command_line_on_one_store(page: Page, profile: BrowserContext, notes: Notes, tmp_path: Path) -> None:
     """What the command line publishes, both dashboards serve at their next click; neither has to be told or restarted."""
     folder = write_notes(tmp_path / "shared", ANIMALS[:3])
     command(["update", "--source", f"markdown:{folder}", "--corpus", "shared", "--yes"], notes.data_dir)
-    other = browser.new_context().new_page()
-    other.set_default_timeout(WAIT)
+    other = window(profile, 1280)
     with served(notes.data_dir, *BARE) as url:
         pages = ((page, notes.url), (other, url))
         for each, address in pages:
@@ -436,5 +434,5 @@ def test_two_dashboards_and_a_command_line_on_one_store(page: Page, browser: Bro
             open_section(each, "Versions")
             open_section(each, "Contents")
             expect(each.get_by_test_id("stMain")).to_contain_text("4 of 4 documents")
-        other.context.close()
+        other.close()
     command(["delete", "shared", "--yes"], notes.data_dir)

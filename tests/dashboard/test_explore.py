@@ -1,15 +1,17 @@
 """The Explore page in a real browser, on a real server, over a real store."""
 
 import re
+import shutil
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from sitt_core.configuration import FIELDS
-from tests.dashboard.conftest import served
+from tests.dashboard.conftest import command, served, settle, window
 
 pytestmark = pytest.mark.browser
 
@@ -21,11 +23,6 @@ def open_page(page: Page, url: str, **parameters: str) -> None:
     page.goto(f"{url}/?" + "&".join(f"{name.replace('__', '.')}={quote_plus(value)}" for name, value in parameters.items()))
     page.locator(".sl-card").first.wait_for()
     settle(page)
-
-
-def settle(page: Page) -> None:
-    """Waits until the server has finished its run."""
-    expect(page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def titles(page: Page) -> list[str]:
@@ -261,9 +258,12 @@ def test_an_embedder_is_typed_by_name(page: Page, url: str) -> None:
     assert parameters(page)["embedder"] == ["st:nobody/no-such-model"]
 
 
-def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str) -> None:
+def test_a_build_can_be_cancelled_and_goes_on_from_there(page: Page, url: str, store: Path, tmp_path: Path) -> None:
     """Cancel stops the build and says what is kept; building again ends with the result."""
-    page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=128")
+    for path in sorted(Path("data/field_guide").glob("*.md"))[-30:]:  # enough that it is not built before Cancel is clicked
+        shutil.copy(path, tmp_path)
+    command(["update", "--source", f"markdown:{tmp_path}", "--corpus", "thirty", "--yes"], store, SITT_EMBEDDER="hash")
+    page.goto(f"{url}/?corpus=thirty&q=yeti&chunking.strategy=fixed&chunking.size=128")
     page.get_by_role("button", name="Build this index").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Stopped. What was embedded is kept")
@@ -298,14 +298,12 @@ def test_an_empty_store_offers_the_field_guide(page: Page, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_offer_to_build_is_accessible(browser: Browser, url: str, scheme: str) -> None:
+def test_the_offer_to_build_is_accessible(profile: BrowserContext, url: str, scheme: Literal["light", "dark"]) -> None:
     """The button in the accent, and what is told above it, can be read in both schemes."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
-    page = context.new_page()
+    page = window(profile, 1280, scheme)
     page.goto(f"{url}/?q=yeti&chunking.strategy=fixed&chunking.size=99&nonsense=1")
     page.get_by_role("button", name="Build this index").wait_for()
     settle(page)
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
-    context.close()
+    page.close()

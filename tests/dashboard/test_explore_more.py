@@ -4,13 +4,15 @@ import contextlib
 import json
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment, settle
+from tests.dashboard.conftest import settle, window
+from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment
 
 pytestmark = pytest.mark.browser
 
@@ -217,11 +219,11 @@ def test_a_recent_question_comes_back_with_its_configuration(page: Page, url: st
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")], ids=["wide and light", "narrow and dark"])
-def test_everything_unfolded_is_accessible_and_fits(browser: Browser, url: str, scheme: str, width: int) -> None:
+def test_everything_unfolded_is_accessible_and_fits(
+    profile: BrowserContext, url: str, scheme: Literal["light", "dark"], width: int
+) -> None:
     """With a pinned result, a panel of reasons and the words' table open: no violation axe can find, nothing wider than the window."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
-    page = context.new_page()
+    page = window(profile, width, scheme)
     open_page(page, url, q=MANITOBA)
     page.get_by_role("button", name="Pin as A").click()
     page.locator(".sl-pinned").wait_for()
@@ -239,4 +241,4 @@ def test_everything_unfolded_is_accessible_and_fits(browser: Browser, url: str, 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for wide in page.locator(".sl-why table, .sl-card table").all():
         assert wide.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth + 1")
-    context.close()
+    page.close()

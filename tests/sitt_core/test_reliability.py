@@ -5,6 +5,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -140,6 +141,21 @@ def script(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
+@pytest.fixture(scope="module")
+def eight_notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a library of eight, which no test writes to."""
+    store = tmp_path_factory.mktemp("store")
+    corpora.publish(store, library(8), made_from=corpora.recipe())
+    return store
+
+
+@pytest.fixture
+def notes(eight_notes: Path, tmp_path: Path) -> Path:
+    """A copy of that store."""
+    shutil.copytree(eight_notes, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
 def cached(folder: Path, embedder: HashEmbedder) -> VectorCache:
     return VectorCache(folder / "vectors", fingerprint=embedder.fingerprint, dimension=embedder.dimension)
 
@@ -154,14 +170,13 @@ MOMENTS = ("read", "chunk", "embed", "index words", "write", "publish", "renamin
         *(("index", moment) for moment in ("chunk", "embed", "index words", "write", "renaming")),
     ],
 )
-def test_a_kill_at_any_moment(tmp_path: Path, what: str, moment: str) -> None:
+def test_a_kill_at_any_moment(notes: Path, what: str, moment: str) -> None:
     """What is served stays as it was (or is the new one, whole), the next build succeeds, clears up, and embeds no text that is cached."""
-    corpora.publish(tmp_path, library(8), made_from=corpora.recipe())
-    before, folder = state(open_corpus(tmp_path, corpora.NAME)), tmp_path / corpora.NAME
-    done = subprocess.run(script(DIES, what, moment, tmp_path), cwd=ROOT, capture_output=True, timeout=TIMEOUT, check=False)
+    before, folder = state(open_corpus(notes, corpora.NAME)), notes / corpora.NAME
+    done = subprocess.run(script(DIES, what, moment, notes), cwd=ROOT, capture_output=True, timeout=TIMEOUT, check=False)
     assert done.returncode == -9, done.stderr.decode()
 
-    served = open_corpus(tmp_path, corpora.NAME)
+    served = open_corpus(notes, corpora.NAME)
     published = moment == "after CURRENT"
     assert served.generation == ("000002" if published else "000001")
     assert state(served) == (said(edited(8).documents) if published else before)
@@ -171,13 +186,13 @@ def test_a_kill_at_any_moment(tmp_path: Path, what: str, moment: str) -> None:
     embedder = HashEmbedder()
     already = cached(folder, embedder)
     if what == "update":
-        built = corpora.update(tmp_path, edited(8), corpora.recipe(embedder))
+        built = corpora.update(notes, edited(8), corpora.recipe(embedder))
     else:
         recipe = corpora.recipe(embedder, chunking__size=12, chunking__overlap=0)
         built = ingest.build_index(served, recipe=recipe, report=corpora.silent)
     assert [text for text in embedder.embedded if text_key(text) in already] == []
     assert built.embedded == len(embedder.embedded)
-    after = open_corpus(tmp_path, corpora.NAME)
+    after = open_corpus(notes, corpora.NAME)
     assert state(after) == (said(edited(8).documents) if what == "update" else before)
     assert indexed(after) == sorted(state(after))
     assert [str(path) for path in folder.rglob(".building-*")] == []
@@ -323,17 +338,16 @@ except SittError as error:
 
 
 @pytest.mark.parametrize("limit", [0, 100, 13_000, 300_000, 600_000])
-def test_a_disk_that_is_full(tmp_path: Path, limit: int) -> None:
+def test_a_disk_that_is_full(notes: Path, limit: int) -> None:
     """Wherever in an update no more can be written, it is a StoreError that says that nothing is lost, nothing is, and later it works."""
-    corpora.publish(tmp_path, library(8), made_from=corpora.recipe())
-    done = subprocess.run(script(FULL, tmp_path, limit), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    done = subprocess.run(script(FULL, notes, limit), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("StoreError: expected to write")
-    served = open_corpus(tmp_path, corpora.NAME)
+    served = open_corpus(notes, corpora.NAME)
     assert (served.generation, state(served)) == ("000001", said(library(8)))
-    assert [path.name for path in (tmp_path / corpora.NAME).glob(".building-*")] == []
-    corpora.update(tmp_path, edited(8), corpora.recipe())
-    assert state(open_corpus(tmp_path, corpora.NAME)) == said(edited(8).documents)
+    assert [path.name for path in (notes / corpora.NAME).glob(".building-*")] == []
+    corpora.update(notes, edited(8), corpora.recipe())
+    assert state(open_corpus(notes, corpora.NAME)) == said(edited(8).documents)
 
 
 READ_ONLY = (
@@ -386,47 +400,45 @@ def test_a_store_that_may_only_be_read(open_folder: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten", "a bit"])
 @pytest.mark.parametrize("file", ["corpus", "index"])
-def test_a_spoilt_file(tmp_path: Path, file: str, damage: str) -> None:
+def test_a_spoilt_file(notes: Path, file: str, damage: str) -> None:
     """Whoever reads it gets a StoreError or the truth, never something else; rolling back or building again mends it."""
-    corpora.publish(tmp_path, library(8), made_from=corpora.recipe())
-    corpora.update(tmp_path, edited(8), corpora.recipe())
-    folder = tmp_path / corpora.NAME / "000002"
+    corpora.update(notes, edited(8), corpora.recipe())
+    folder = notes / corpora.NAME / "000002"
     path = folder / "corpus.duckdb" if file == "corpus" else next(iter(index_files(folder).values()))
     content = bytearray(path.read_bytes())
     if damage == "a bit":
         content[len(content) // 2] ^= 1
     path.write_bytes({"cut": content[:5000], "emptied": b"", "overwritten": b"\xff" * len(content)}.get(damage, content))
     try:
-        served = open_corpus(tmp_path, corpora.NAME)
+        served = open_corpus(notes, corpora.NAME)
         assert (state(served), indexed(served)) == (said(edited(8).documents), sorted(said(edited(8).documents)))
     except StoreError:
         from sitt_core.store.admin import roll_back
 
         if file == "corpus":
-            roll_back(tmp_path / corpora.NAME, "000001")
-            corpora.update(tmp_path, edited(8), corpora.recipe())
+            roll_back(notes / corpora.NAME, "000001")
+            corpora.update(notes, edited(8), corpora.recipe())
         else:
-            ingest.build_index(open_corpus(tmp_path, corpora.NAME), recipe=corpora.recipe(), report=corpora.silent)
-    served = open_corpus(tmp_path, corpora.NAME)
+            ingest.build_index(open_corpus(notes, corpora.NAME), recipe=corpora.recipe(), report=corpora.silent)
+    served = open_corpus(notes, corpora.NAME)
     assert state(served) == said(edited(8).documents)
     assert indexed(served) == sorted(state(served))
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten", "gone"])
-def test_a_spoilt_vector_cache(tmp_path: Path, damage: str) -> None:
+def test_a_spoilt_vector_cache(notes: Path, damage: str) -> None:
     """What it still holds is used, the rest is embedded again, and what is served does not need it."""
-    corpora.publish(tmp_path, library(8), made_from=corpora.recipe())
-    (path,) = (tmp_path / corpora.NAME / "vectors").glob("*.vectors")
+    (path,) = (notes / corpora.NAME / "vectors").glob("*.vectors")
     size = path.stat().st_size
     if damage == "gone":
         path.unlink()
     else:
         path.write_bytes({"cut": path.read_bytes()[: size // 2], "emptied": b"", "overwritten": b"\xff" * size}[damage])
-    assert len(indexed(open_corpus(tmp_path, corpora.NAME))) == 8
+    assert len(indexed(open_corpus(notes, corpora.NAME))) == 8
     embedder = HashEmbedder()
-    built = corpora.update(tmp_path, edited(8), corpora.recipe(embedder))
+    built = corpora.update(notes, edited(8), corpora.recipe(embedder))
     assert built.embedded == {"cut": 7}.get(damage, 9)  # of the four that are left two have changed
-    assert indexed(open_corpus(tmp_path, corpora.NAME)) == sorted(said(edited(8).documents))
+    assert indexed(open_corpus(notes, corpora.NAME)) == sorted(said(edited(8).documents))
 
 
 def test_an_index_of_another_model(tmp_path: Path) -> None:

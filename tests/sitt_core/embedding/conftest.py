@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitt_core.embedding.minilm import PACKAGE, MiniLM, load_minilm
+from tests.fakes.once import shared_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -34,4 +35,4 @@ def reference() -> "SentenceTransformer":
 @pytest.fixture(scope="session")
 def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where this run's converted models are made, each at most once."""
-    return tmp_path_factory.mktemp("models")
+    return shared_folder(tmp_path_factory) / "models"

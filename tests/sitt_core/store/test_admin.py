@@ -20,11 +20,19 @@ from tests.fakes import corpora
 from tests.fakes.embedder import HashEmbedder
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A corpus at generation 3: the tales, then without the lake, then without the forest too."""
+@pytest.fixture(scope="module")
+def three_generations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose corpus was published three times, which no test writes to."""
+    store = tmp_path_factory.mktemp("store")
     for start in range(3):
-        corpora.update(tmp_path, corpora.listing(corpora.tales()[start:]), corpora.recipe())
+        corpora.update(store, corpora.listing(corpora.tales()[start:]), corpora.recipe())
+    return store
+
+
+@pytest.fixture
+def folder(tmp_path: Path, three_generations: Path) -> Path:
+    """A corpus at generation 3: the tales, then without the lake, then without the forest too."""
+    shutil.copytree(three_generations, tmp_path, dirs_exist_ok=True)
     return tmp_path / corpora.NAME
 
 
