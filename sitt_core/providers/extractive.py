@@ -17,15 +17,17 @@ Weight = Callable[[str], float]
 
 CLOSENESS, BEYOND, COVERAGE = 0.35, 0.35, 0.30
 """What the parts of the score weigh; see `Assessment`. Near the best of `python -m benchmarks.answerability` (.35, .30, .35)."""
-THRESHOLD = 0.54
-"""The least score of a question that is answered.
+THRESHOLD, SURE = 0.41, 0.54
+"""The least score of a question that is answered, and the least of an answer that goes without a warning.
 
-From `python -m benchmarks.answerability`, 2026-11-30: 117 questions that the field guide answers and 87 that it does not (56 of
-them near misses about its own subjects), minilm, default configuration. AUC .95; each half of the questions chose the highest
-threshold with at most 5 % false refusals (.538 and .541), which on the other half refused 4.3 % of the answerable questions and
-78 % of the others. This one, between the two, refuses 5 of the 117 and 68 of the 87: all 31 that are about something or somebody
-else, 37 of the near misses. For another embedder, or a language that minilm does not know, it is a guess.
+Two sets of questions about the field guide say where they lie (minilm, default configuration, 2026-12-01). The lab's 147 open
+ones, worded unlike the text: below .41 are 12 % of the answerable, all 7 off-topic ones, 1 of 16 near misses; .54, which was the
+threshold before there was a lab, would have refused 57 % of the answerable. `python -m benchmarks.answerability` asks 204 that
+are worded more like the text: below .54 are 4 % of the answerable and 78 % of the others. A near miss about a subject of the
+corpus scores like a fair question (area under the curve .41 on the lab's), so it is answered with a warning: no score tells
+them apart. For another embedder, or a language that minilm does not know, both are guesses.
 """
+WEAK = "weak match: these sentences may be beside the question"
 
 MOST_READ = 96
 """At most so many sentences are embedded for a question: those that share most words with it."""
@@ -87,10 +89,11 @@ class Assessment:
         return CLOSENESS * self.closeness + BEYOND * self.beyond + COVERAGE * self.coverage
 
     def note(self, threshold: float) -> str:
-        """The score and its parts, for a reader."""
+        """The score and its parts, for a reader; an answer that is not sure says so first."""
+        weak = f"{WEAK}; " if threshold <= self.score < SURE else ""
         missing = f" (missing: {', '.join(self.missing)})" if self.missing else ""
         return (
-            f"score {self.score:.2f} of {threshold:.2f} needed: best sentence cosine {self.closeness:.2f}, "
+            f"{weak}score {self.score:.2f} of {threshold:.2f} needed: best sentence cosine {self.closeness:.2f}, "
             f"beyond the subject {self.beyond:.2f}, words covered {self.coverage:.2f}{missing}"
         )
 

@@ -122,8 +122,19 @@ def marked_text(record: Record) -> str:
     return "".join(f" [{piece['chip']}]" if "chip" in piece else piece["text"] for piece in _pieces(record, running=False))
 
 
+WEAK = "weak match"
+"""How the note of an extractive answer begins that may be beside the question (`providers.extractive.WEAK`)."""
+
+
+def is_weak(record: Record) -> bool:
+    """Whether an answer of the passages' own sentences is one that its score does not vouch for."""
+    return bool(record["provider"] == "extractive" and record["provider_note"].startswith(WEAK))
+
+
 def doubts(record: Record) -> Iterator[str]:
-    """A line per sentence that cites nothing or is not carried by what it cites."""
+    """A line for an answer that may be beside the question, and one per sentence that cites nothing or is not carried by what it cites."""
+    if is_weak(record):
+        yield str(record["provider_note"]).partition(";")[0]
     for sentence in [] if record["refused"] else record["sentences"]:
         state, why = _state(sentence, open_=False)
         if state in ("uncited", "weak"):

@@ -276,13 +276,14 @@ ANSWERED = (
 REFUSED = (
     OFF_TOPIC,
     "Who is Taylor Swift?",
-    "What is the capital of Mongolia?",
+    "Which dentist invented the electric toothbrush?",
     "Who was Lisbeth Salander?",
     "How do I bake sourdough bread?",
-    "Who directed the 1990 film about the Yeti?",
-    "How much does a ticket to the Mothman Museum cost?",
-    "Which actor played Bigfoot in Harry and the Hendersons?",
+    "How many moons does Saturn have?",
+    "When was the Eiffel Tower finished?",
+    "How do I calibrate an oscilloscope?",
 )
+"""Beyond the corpus. What is near a subject of it, such as a film about the Yeti, is answered with a warning: no score tells it apart."""
 
 
 def test_eight_questions_are_answered_and_eight_refused(store: Path) -> None:

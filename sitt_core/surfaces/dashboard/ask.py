@@ -16,7 +16,7 @@ from sitt_core.configuration import PROVIDER_KEYS, configure_leniently
 from sitt_core.errors import NotFound, SittError
 from sitt_core.pipeline import Engine
 from sitt_core.store.reading import Corpus
-from sitt_core.surfaces.answer_view import answer_view
+from sitt_core.surfaces.answer_view import answer_view, is_weak
 from sitt_core.surfaces.dashboard import building, cards, explore, state
 from sitt_core.surfaces.dashboard.answer import draw_answer
 from sitt_core.surfaces.dashboard.plain import plain_label
@@ -28,6 +28,7 @@ from sitt_core.types import Document
 POLL_SECONDS = 0.15
 CONVERSATION, TROUBLE, SENT, UNKEPT = "conversation", "ask trouble", "prompts sent", "answers not kept"
 KEPT_PROMPTS = 20
+UNSURE = "Weak match: these are the nearest sentences, and they may be beside the question."
 EXTRACTIVE = "Extractive: these are the passages' own sentences, word for word. No language model wrote this."
 
 
@@ -261,6 +262,8 @@ def _document(corpus: str, document_id: str) -> Document:
 def _draw_mode(record: Mapping[str, Any]) -> None:
     if record["provider"] == "extractive" and not record["refused"]:
         st.html(f'<div class="sl-small">{EXTRACTIVE}</div>')
+        if is_weak(record):
+            st.html(cards.notice([UNSURE]))
 
 
 def _draw_thumbs(each: notes.Logged) -> None:

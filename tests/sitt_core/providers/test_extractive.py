@@ -13,7 +13,7 @@ from sitt_core.build import read_source
 from sitt_core.chunking.chunks import chunk
 from sitt_core.configuration import Configuration
 from sitt_core.embedding.minilm import MiniLM, load_minilm
-from sitt_core.providers.extractive import MOST_READ, Assessment, Extractive, readable
+from sitt_core.providers.extractive import MOST_READ, SURE, THRESHOLD, WEAK, Assessment, Extractive, readable
 from sitt_core.retrieval.keyword import build_postings
 from sitt_core.retrieval.weights import rarity
 from sitt_core.retrieval.words import tokenize
@@ -160,7 +160,20 @@ def test_what_it_does_not_say_is_refused(question: str) -> None:
     """In the one sentence, without a citation, with the score that fell short."""
     made = guide().answer(question)
     assert (made.text, made.refused, made.citations, made.stop) == (REFUSAL, True, (), "end")
-    assert re.match(r"score 0\.\d\d of 0\.5\d needed: best sentence cosine \S+, beyond the subject \S+, words covered \S+", made.note)
+    assert re.match(r"score 0\.\d\d of 0\.41 needed: best sentence cosine \S+, beyond the subject \S+, words covered \S+", made.note)
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        pytest.param(SURE + 0.01, "score", id="sure"),
+        pytest.param((THRESHOLD + SURE) / 2, WEAK, id="answered, with a warning"),
+        pytest.param(THRESHOLD - 0.01, "score", id="refused: there is nothing to warn of"),
+    ],
+)
+def test_an_answer_that_is_not_sure_says_so_first(score: float, said: str) -> None:
+    """Between the two thresholds."""
+    assert Assessment(score, score, score).note(THRESHOLD).startswith(said)
 
 
 def test_a_name_that_the_corpus_never_heard_of_is_named() -> None:
