@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evals.golden import Question
 from evals.metrics import Gold, Metric, Score, Shown, evidence_rank, score_answer, score_retrieval
@@ -47,17 +46,24 @@ class Ground:
         self.index, self._texts = index, texts
         self._shown: dict[int, Shown] = {}
         self._holding: dict[str, frozenset[int]] = {}
-        self._ends: NDArray[np.int64] | None = None
+        self._of: dict[str, list[int]] = {}
+        for position, at in enumerate(index.document_at.tolist()):
+            self._of.setdefault(index.document_ids[at], []).append(position)
+        self._groups: dict[int, list[int]] = {}
+        for position, first in enumerate(index.first_with_text.tolist()):
+            self._groups.setdefault(first, []).append(position)
 
     def shown(self, hit: Hit) -> Shown:
         """The passage that a hit becomes, with its twins."""
         position = self.index.position[hit.chunk_id]
         if position not in self._shown:
-            index = self.index
-            same = np.flatnonzero(index.first_with_text == index.first_with_text[position]).tolist()
-            places = tuple(self._place(at) for at in (position, *(other for other in same if other != position)))
-            self._shown[position] = Shown(places, int(index.rows.tokens[position]))
+            places = tuple(self._place(at) for at in (position, *(other for other in self._same(position) if other != position)))
+            self._shown[position] = Shown(places, int(self.index.rows.tokens[position]))
         return self._shown[position]
+
+    def _same(self, position: int) -> list[int]:
+        """The positions of the chunks with the very same text, its own among them."""
+        return self._groups[int(self.index.first_with_text[position])]
 
     def _place(self, position: int) -> Place:
         index = self.index
@@ -71,25 +77,20 @@ class Ground:
         """
         if question.id not in self._holding:
             positions = self._whole_or_part(gold) if gold.needs else self._of_documents(gold)
-            groups = np.unique(self.index.first_with_text[sorted(positions)]) if positions else np.array([], dtype=np.int32)
-            same = np.flatnonzero(np.isin(self.index.first_with_text, groups))
-            self._holding[question.id] = frozenset(same.tolist())
+            self._holding[question.id] = frozenset(same for position in positions for same in self._same(position))
         return self._holding[question.id]
 
     def _of_documents(self, gold: Gold) -> set[int]:
-        numbers = [at for at, document in enumerate(self.index.document_ids) if document in gold.relevant]
-        return set(np.flatnonzero(np.isin(self.index.document_at, numbers)).tolist())
+        return {position for document in gold.relevant for position in self._of.get(document, ())}
 
     def _whole_or_part(self, gold: Gold) -> set[int]:
         alternatives = [place for need in gold.needs for place in need]
-        wanted = {place.document_id for place in alternatives}
-        numbers = [at for at, document in enumerate(self.index.document_ids) if document in wanted]
         whole: set[int] = set()
         part: set[int] = set()
-        for position in np.flatnonzero(np.isin(self.index.document_at, numbers)).tolist():
-            place = self._place(position)
-            for alternative in alternatives:
-                if place.document_id == alternative.document_id and place.start < alternative.end and alternative.start < place.end:
+        for alternative in alternatives:
+            for position in self._of.get(alternative.document_id, ()):
+                place = self._place(position)
+                if place.start < alternative.end and alternative.start < place.end:
                     contained = place.start <= alternative.start and alternative.end <= place.end
                     (whole if contained else part).add(position)
         return whole or part

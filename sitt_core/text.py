@@ -143,7 +143,7 @@ def check_question(question: str) -> str:
         )
     if "\x00" in asked:
         raise InvalidInput(expected="a question in plain text", got="a NUL character", remedy="Remove it and ask again.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in asked):
+    if _SURROGATE.search(asked):
         raise InvalidInput(expected="a question in valid Unicode", got="a lone surrogate", remedy="Paste the question again as plain text.")
     if not any(character.isalnum() for character in asked):
         raise InvalidInput(

@@ -56,7 +56,8 @@ def _ordered(addends: Mapping[str, Sequence[float]], rankings: Mapping[str, Sequ
             scores.setdefault(hit.chunk_id, {})[name] = hit.score
     fused = {chunk_id: math.fsum(added) for chunk_id, added in addends.items()}
     order = sorted(fused, key=lambda chunk_id: (-fused[chunk_id], chunk_id))
-    return [
-        Hit(chunk_id, fused[chunk_id], {**ranks[chunk_id], "fused": rank}, {**scores[chunk_id], "fused": fused[chunk_id]})
-        for rank, chunk_id in enumerate(order, start=1)
-    ]
+    hits = []
+    for rank, chunk_id in enumerate(order, start=1):
+        ranks[chunk_id]["fused"], scores[chunk_id]["fused"] = rank, fused[chunk_id]
+        hits.append(Hit(chunk_id, fused[chunk_id], ranks[chunk_id], scores[chunk_id]))
+    return hits
