@@ -10,15 +10,17 @@ from pathlib import Path
 from evals import run as runner
 from evals import statistics
 from evals.analysis import is_binary
+from evals.editing import own_file
 from evals.golden import FIELD_GUIDE, QUESTIONS_DIR
 from evals.grid import Grid
 from evals.results import errors, matrix
 from evals.statistics import Interval, confirmation_level
-from evals.subject import DATASET, Subject
+from evals.subject import DATASET, OWN, Subject
 from evals.summary import headline
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
 from sitt_core.errors import InvalidInput, StoreError
+from sitt_core.settings import Settings
 from sitt_core.types import Report
 
 LOG = "confirmations.jsonl"
@@ -51,7 +53,7 @@ class Confirmation:
     when: float
 
 
-def log_file(subject: Subject) -> Path:
+def log_file(subject: Subject, settings: Settings) -> Path:
     """Where the uses of a set's sealed questions are counted: beside its questions, to be committed with them. Raises InvalidInput."""
     if subject.place.startswith(DATASET):
         raise InvalidInput(
@@ -59,6 +61,8 @@ def log_file(subject: Subject) -> Path:
         )
     if subject.place == FIELD_GUIDE:
         return QUESTIONS_DIR / FIELD_GUIDE / LOG
+    if subject.place == OWN:
+        return own_file(settings, subject.corpus.name).with_suffix(f".{LOG}")
     place = Path(subject.place)
     return place / LOG if place.is_dir() else place.with_suffix(f".{LOG}")
 
@@ -94,7 +98,7 @@ def confirm(
     """
     if configuration.key == baseline.key:
         raise InvalidInput(expected="two configurations", got=f"{configuration.slug} twice", remedy="Name another --baseline.")
-    path = log or log_file(subject)
+    path = log or log_file(subject, workshop.settings)
     use = len(uses(path)) + 1
     begun = Confirmation(
         use=use,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evals.beir import missing_documents, read_collection
+from evals.editing import load_all
 from evals.golden import FIELD_GUIDE, GoldenSet, load_questions, with_named
 from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, read_source
 from sitt_core.configuration import Configuration
@@ -16,6 +17,8 @@ from sitt_core.store.reading import Corpus
 from sitt_core.types import Report
 
 DATASET = "beir:"
+OWN = "own"
+"""One's own questions about a corpus, from the Questions page."""
 DEFAULT_SPLIT = "test"
 LISTED = 5
 
@@ -33,16 +36,20 @@ class Subject:
 def open_questions(workshop: Workshop, place: str, corpus: str = DEFAULT_CORPUS, *, report: Report) -> Subject:
     """A golden set by name or path, and the corpus that it asks; the field guide's corpus is made where there is none yet.
 
-    The bundled set gets its generated questions, one for each document. Raises NotFound, InvalidInput or StoreError.
+    `own` is what was written about the corpus on the Questions page; the field guide's set has that with it. Both get
+    their generated questions, one for each document. Raises NotFound, InvalidInput or StoreError.
     """
-    golden = load_questions(place)
-    bundled = place == FIELD_GUIDE
-    if bundled and corpus == DEFAULT_CORPUS and corpus_or_none(workshop, corpus) is None:
+    kept = place in (FIELD_GUIDE, OWN)
+    golden = None if kept else load_questions(place)
+    if place == FIELD_GUIDE and corpus == DEFAULT_CORPUS and corpus_or_none(workshop, corpus) is None:
         _update(workshop, FIELD_GUIDE, corpus, DEFAULT_LANGUAGE, workshop.settings.defaults, report)
     opened = workshop.corpus(corpus)
-    if bundled:
-        golden = with_named(golden, [(document.id, document.title) for document in opened.documents])
-    return Subject(opened, golden, place if bundled else str(Path(place).expanduser().resolve()))
+    titles = [(document.id, document.title) for document in opened.documents]
+    if golden is None and (place == OWN or corpus == DEFAULT_CORPUS):
+        golden = load_all(workshop.settings, corpus, titles)
+    elif golden is None:  # the field guide under another name
+        golden = with_named(load_questions(place), titles)
+    return Subject(opened, golden, place if kept else str(Path(place).expanduser().resolve()))
 
 
 def open_dataset(

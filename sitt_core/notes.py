@@ -313,6 +313,32 @@ def delete_draft(notes_dir: Path, draft_id: str) -> None:
         del held[draft_id]
 
 
+@contextlib.contextmanager
+def accepting_draft(notes_dir: Path, draft_id: str) -> Iterator[Draft]:
+    """The draft, to be made into a question while nobody else reviews it: gone when the block ends, kept when it raises.
+
+    Raises NotFound, StoreError or Busy.
+    """
+    with _editing(notes_dir / _DRAFTS) as held:
+        if draft_id not in held:
+            raise NotFound(expected="the id of a draft", got=shown(draft_id), remedy="It may have been reviewed in another window.")
+        try:
+            accepted = Draft(**held[draft_id])
+        except TypeError as error:
+            raise _damaged(_DRAFTS, str(error)) from error
+        yield accepted
+        del held[draft_id]
+
+
+def answer_behind(notes_dir: Path, draft: Draft) -> Logged | None:
+    """The answer that a draft was made from, with the thumb and note it has now; None where its origin names none, or it is gone."""
+    conversation, _, answer_id = draft.origin.partition("/")
+    try:
+        return next((each for each in conversation_answers(notes_dir, conversation) if each.id == answer_id), None)
+    except (InvalidInput, NotFound):
+        return None
+
+
 def _conversation_file(notes_dir: Path, conversation: str) -> Path:
     return notes_dir / _ANSWERS / f"{_check_id(conversation)}.jsonl"
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from evals import results, summary
+from evals.editing import add_questions
 from evals.golden import GoldenSet, Question, Quote, resolve
 from evals.grid import Grid, expand, parse_grid
 from evals.metrics import DEFAULT_METRICS, parse_metric
 from evals.results import Run
 from evals.run import Selection, choose_metrics, corpus_sha256, execute, plan_run, start
 from evals.scoring import Ground, Texts, embed_questions, find, retrieval_row
-from evals.subject import Subject
+from evals.subject import OWN, Subject, open_questions, reopen
 from sitt_core.build import Workshop
 from sitt_core.configuration import configure
 from sitt_core.errors import Busy, Cancelled, InvalidInput
@@ -363,3 +364,14 @@ def test_a_stage_is_timed_by_itself(tales: Lab) -> None:
         top_k=5,
     )
     assert row["ms_total"] >= row["ms_embed"]
+
+
+def test_own_questions_are_asked_with_the_generated_ones(tmp_path: Path) -> None:
+    """What the Questions page keeps about a corpus is a golden set by the name of own, found again when the run goes on."""
+    workshop, subject = lab.subject(tmp_path)
+    add_questions(workshop.settings, corpora.NAME, [lab.OPEN[0]])
+    mine = open_questions(workshop, OWN, corpora.NAME, report=silent)
+    assert [question.kind for question in mine.golden.questions].count("named") == len(subject.corpus.documents)
+    run = start(workshop, mine, plan_run(workshop, mine, Selection(("detail",)), Grid((lab.BASE,)), choose_metrics(("recall@5",))))
+    again = reopen(workshop, run.manifest.golden_place, run.manifest.corpus, report=silent)
+    assert by_question(execute(workshop, run, again, report=silent))["neck"]["recall@5"] == 1.0

@@ -1,0 +1,340 @@
+"""The System page: how this installation is, what it holds, what it has cost, what runs and what went wrong."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from sitt_core.build import Workshop
+from sitt_core.jobs import Job
+from sitt_core.store.reading import Corpus
+from sitt_core.surfaces import health
+from sitt_core.surfaces.address import to_parameters
+from sitt_core.surfaces.dashboard import building, cards, state
+from sitt_core.surfaces.dashboard.theme import Palette
+from sitt_core.surfaces.dashboard.versions import cache_row, generation_line, heading, index_name, index_row
+from sitt_core.surfaces.desk import money
+from sitt_core.surfaces.doctor import Check
+from sitt_core.surfaces.health import Answerer, CorpusState, DataFolder, Model, Spent, Trouble
+from sitt_core.surfaces.progress import human_bytes, progress_line
+
+SECTION = "system section"
+"""The session's key of the open section."""
+KEPT, CHECKED = "system kept", "system checked"
+"""The session's keys: what was read, by section, until it is refreshed; and the outcome of all checks with its time."""
+STATES = {"ok": "✓ ok", "note": "• note", "failed": "✗ failed", health.WAITING: "– not run"}
+KEY_USES = {
+    "ANTHROPIC_API_KEY": "answers by claude",
+    "OPENAI_API_KEY": "answers by openai",
+    "GROQ_API_KEY": "answers by groq",
+    "LLM_API_KEY": "answers by custom, where its server wants a key",
+    "VOYAGE_API_KEY": "kept for Voyage's embedders",
+}
+T = TypeVar("T")
+
+
+def style_sheet(colours: Palette) -> str:
+    """The `<style>` of the page's own HTML."""
+    return f"""<style>
+.sl-grid{{display:grid;grid-template-columns:max-content max-content 1fr;gap:.35rem .9rem;font-size:.92rem;line-height:1.45;color:{colours.text};background:{colours.card};
+border:1px solid {colours.line};border-radius:10px;padding:.7rem 1rem}}
+.sl-grid>*{{min-width:0;overflow-wrap:anywhere}}
+.sl-grid span{{color:{colours.faint};font-size:.86rem}}
+.sl-grid .sl-failed{{color:{colours.danger};font-weight:650}}
+.sl-pairs{{grid-template-columns:max-content 1fr}}
+.sl-tail{{font-family:ui-monospace,monospace;font-size:.8rem;line-height:1.5;white-space:pre-wrap;overflow-wrap:anywhere;max-height:18rem;overflow:auto;
+background:{colours.card};border:1px solid {colours.line};border-radius:8px;color:{colours.text};padding:.5rem .8rem}}
+.sl-tail:focus-visible{{outline:2px solid {colours.accent}}}
+@media(max-width:640px){{.sl-grid{{grid-template-columns:max-content 1fr}}.sl-grid>.sl-wide{{grid-column:1/-1;margin:-.3rem 0 .3rem}}.sl-grid.sl-pairs{{grid-template-columns:minmax(0,max-content) 1fr}}}}
+</style>"""
+
+
+def draw_refresh() -> None:
+    """The button that reads everything anew, and from when what is shown is."""
+    kept = st.session_state.setdefault(KEPT, {})
+    oldest = min((at for at, _ in kept.values()), default=time.time())
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button("Refresh", icon=":material/refresh:", on_click=_refresh, key="refresh system")
+        st.html(f'<div class="sl-small">as of {time.strftime("%H:%M:%S", time.localtime(oldest))}; only the open section is read</div>')
+
+
+def _refresh() -> None:
+    state.acted()
+    st.session_state[KEPT] = {}
+    st.session_state.pop(CHECKED, None)
+
+
+def _kept(name: str, read: Callable[[], T]) -> T:
+    """What a section shows, read once until it is refreshed: a click elsewhere on the page costs nothing."""
+    kept = st.session_state.setdefault(KEPT, {})
+    if name not in kept:
+        kept[name] = (time.time(), read())
+    value: T = kept[name][1]
+    return value
+
+
+def _workshop() -> Workshop:
+    return state.workshop()
+
+
+def draw_health(corpus: Corpus | None, colours: Palette) -> None:
+    """Doctor's checks, versions, and the data folder."""
+    del colours
+    settings, name = _workshop().settings, corpus.name if corpus else ""
+    checked = st.session_state.get(CHECKED)
+    checks = checked[1] if checked else _kept("checks", lambda: health.quick_checks(settings, name))
+    heading("Checks")
+    st.html(checks_line(checks))
+    st.html(checks_html(checks))
+    if st.button(
+        "Run all checks",
+        key="run checks",
+        icon=":material/stethoscope:",
+        on_click=state.acted,
+        help="A few seconds: it loads the embedder.",
+    ):
+        with st.spinner("Checking …"):
+            st.session_state[CHECKED] = (time.time(), health.all_checks(settings, name))
+        st.rerun()
+    folder = _kept("folder", lambda: health.data_folder(settings))
+    heading("Data folder")
+    st.html(folder_html(folder))
+    heading("Versions")
+    st.html(pairs_html(_kept("versions", health.versions)))
+
+
+def checks_line(checks: Sequence[Check]) -> str:
+    """The checks in a sentence."""
+    count = {name: sum(check.state == name for check in checks) for name in STATES}
+    words = [f"{count['failed']} failed" if count["failed"] else "none failed", f"{count['ok']} ok"]
+    words += [f"{count['note']} worth knowing"] if count["note"] else []
+    words += [f"{count[health.WAITING]} not run yet: they take a few seconds"] if count[health.WAITING] else []
+    return f'<div class="sl-small" role="status">{", ".join(words)}</div>'
+
+
+def checks_html(checks: Sequence[Check]) -> str:
+    """Every check with its state in words, what was found, and how to mend it."""
+    lines = []
+    for check in checks:
+        remedy = f"<br><span>{escape(check.remedy)}</span>" if check.remedy else ""
+        lines.append(
+            f'<div class="sl-{escape(check.state)}">{STATES.get(check.state, escape(check.state))}</div><b>{escape(check.name)}</b>'
+            f'<div class="sl-wide">{escape(check.detail)}{remedy}</div>'
+        )
+    return f'<div class="sl-grid">{"".join(lines)}</div>'
+
+
+def folder_html(folder: DataFolder) -> str:
+    """Where the data is, what is free, and what takes it up."""
+    parts = ", ".join(f"{escape(name)} {human_bytes(size)}" for name, size in folder.parts.items())
+    return pairs_html({"folder": str(folder.path), "free on its disk": human_bytes(folder.free)}, {"in it": parts})
+
+
+def pairs_html(pairs: Mapping[str, str], markup: Mapping[str, str] | None = None) -> str:
+    """Names with their values; those of `markup` are HTML already."""
+    lines = [f"<b>{escape(name)}</b><div>{escape(value)}</div>" for name, value in pairs.items()]
+    lines += [f"<b>{escape(name)}</b><div>{value}</div>" for name, value in (markup or {}).items()]
+    return f'<div class="sl-grid sl-pairs">{"".join(lines)}</div>'
+
+
+def draw_corpora(corpus: Corpus | None, colours: Palette) -> None:
+    """Every corpus with its generations, indexes and cached vectors."""
+    del corpus, colours
+    found = _kept("corpora", lambda: health.corpora(_workshop()))
+    if not found:
+        building.offer_field_guide()
+        return
+    for each in found:
+        st.html(corpus_html(each))
+        if each.trouble:
+            continue
+        if each.indexes:
+            st.dataframe(
+                [index_row(info) for info in each.indexes], hide_index=True, key=f"indexes {each.name}", alt=f"Indexes of {each.name}"
+            )
+        if each.caches:
+            rows = [cache_row(file, size, embedder) for file, size, embedder in each.caches]
+            st.dataframe(rows, hide_index=True, key=f"caches {each.name}", alt=f"Vector caches of {each.name}")
+            st.html(
+                '<div class="sl-small">Vectors by the text that they are of, so that no text is embedded twice. Those that no index uses go with '
+                f"<code>python -m sitt_core purge --corpus {escape(each.name)}</code>.</div>"
+            )
+    st.page_link(
+        "pages/corpus.py",
+        label="Open Corpus",
+        icon=":material/folder_open:",
+        query_params=to_parameters(state.address()),
+    )
+
+
+def corpus_html(found: CorpusState) -> str:
+    """A corpus in words: what is served, which generations are kept, what needs building."""
+    if found.trouble:
+        return f'<h2 class="sl-h">{escape(found.name)}</h2>{cards.notice(["It cannot be read.", found.trouble], problem=True)}'
+    served = f"generation {found.generation} is served: {found.documents:,} documents, {found.language or 'no language'}"
+    lines = [f"<b>{escape(served)}</b>", f"from {escape(', '.join(found.sources) or 'a source that is not noted')}"]
+    for info in found.generations:
+        now = " (served)" if info.current else ""
+        lines.append(f"<span>{escape(info.name)}{now}: {escape(generation_line(info))}</span>")
+    size = sum(info.size for info in found.indexes)
+    lines.append(f"{len(found.indexes):,} index{'es' * (len(found.indexes) != 1)}, {human_bytes(size)}")
+    if found.needs_building:
+        lines.append(f"needs building: {escape(', '.join(map(index_name, found.needs_building)))}")
+    return f'<h2 class="sl-h">{escape(found.name)}</h2><div class="sl-line">{"<br>".join(lines)}</div>'
+
+
+def draw_models(corpus: Corpus | None, colours: Palette) -> None:
+    """Embedders, who can answer, and which keys are there, by name."""
+    del corpus, colours
+    settings = _workshop().settings
+    heading("Embedders")
+    st.dataframe([model_row(model) for model in _kept("models", lambda: health.models(settings))], hide_index=True, alt="Embedders")
+    st.html('<div class="sl-small">st:NAME takes any sentence-transformers model from its library’s cache, or fetches it once.</div>')
+    heading("Answers")
+    st.dataframe(
+        [answerer_row(each) for each in _kept("answerers", lambda: health.answerers(settings))], hide_index=True, alt="Who can answer"
+    )
+    heading("Keys")
+    st.html(keys_html(health.keys(settings)))
+
+
+def model_row(model: Model) -> dict[str, str]:
+    """A model as a line of the table."""
+    return {
+        "embedder": model.name,
+        "state": model.state,
+        "size": human_bytes(model.size) if model.size else "—",
+        "what it is": model.detail,
+    }
+
+
+def answerer_row(each: Answerer) -> dict[str, str]:
+    """A provider as a line of the table; a price that is not known says so."""
+
+    def price(dollars: float | None) -> str:
+        return "not known" if dollars is None else "none" if dollars == 0 else f"${dollars:.2f}"
+
+    return {
+        "provider": each.provider,
+        "state": each.state,
+        "model": each.model,
+        "read, per million tokens": price(each.input_price),
+        "written, per million tokens": price(each.output_price),
+        "address": f"as {each.elsewhere} says" if each.elsewhere else "its own",
+    }
+
+
+def keys_html(present: Mapping[str, bool]) -> str:
+    """Which keys are set; their values are nowhere on the page."""
+    words = {True: "✓ present", False: "– not set"}
+    lines = [
+        f'<div>{words[there]}</div><b>{escape(name)}</b><div class="sl-wide">{escape(KEY_USES.get(name, ""))}</div>'
+        for name, there in present.items()
+    ]
+    return (
+        f'<div class="sl-grid">{"".join(lines)}</div><div class="sl-small">Values are never shown. Keys are read from the environment, else from '
+        ".env beside app.py, when the dashboard starts.</div>"
+    )
+
+
+def draw_spending(corpus: Corpus | None, colours: Palette) -> None:
+    """What the answers that are kept have taken."""
+    del corpus, colours
+    found = _kept("spending", lambda: health.spending(_workshop().settings.notes_dir))
+    if not found:
+        st.html(cards.notice(["No answer is kept yet. What answers take is counted here, from the first question on Ask on."]))
+        st.page_link("pages/ask.py", label="Open Ask", icon=":material/chat:", query_params=to_parameters(state.address()))
+        return
+    st.html(spent_html(found))
+    st.dataframe([spent_row(each) for each in found], hide_index=True, width="stretch", alt="What answers have taken")
+
+
+def spent_html(found: Sequence[Spent]) -> str:
+    """The sum in words; what is not known is not left out silently."""
+    answers, unknown = sum(each.answers for each in found), sum(each.unknown for each in found)
+    known = sum(each.dollars for each in found)
+    total = money(known) if known else "nothing"
+    hint = (
+        f" For {unknown:,} answer{'s' * (unknown > 1)} the cost is not known: they broke off, or the price of their model is not in the list."
+        if unknown
+        else ""
+    )
+    return (
+        f'<div class="sl-line"><b>{answers:,} answer{"s" * (answers > 1)}, {total} as far as it is known.{hint}</b><br><span>From the conversations '
+        "that are kept on this machine: a deleted one is no longer counted, and neither are the answers that runs of the lab ask for.</span></div>"
+    )
+
+
+def spent_row(each: Spent) -> dict[str, Any]:
+    """What a provider's model took, as a line of the table."""
+    if each.unknown == each.answers:
+        cost = "not known"
+    else:
+        cost = "no charge" if each.dollars == 0 else money(each.dollars)
+        cost += f", and {each.unknown:,} not known" if each.unknown else ""
+    return {
+        "provider": each.provider,
+        "model": each.model,
+        "answers": each.answers,
+        "tokens read": each.input_tokens,
+        "of them from a cache": each.cached_tokens,
+        "tokens written": each.output_tokens,
+        "cost": cost,
+    }
+
+
+def draw_jobs(corpus: Corpus | None, colours: Palette) -> None:
+    """What runs, with progress and *Cancel*, and what ran; of failures the last lines of their output."""
+    del corpus, colours
+    found = health.recent_jobs(_workshop().settings)
+    if not found:
+        st.html(
+            cards.notice(
+                ["No job has run here. Builds and updates on Corpus, and runs of the lab, are listed here while they run and after."]
+            )
+        )
+        st.page_link("pages/corpus.py", label="Open Corpus", icon=":material/folder_open:", query_params=to_parameters(state.address()))
+        return
+    for job, tail in found:
+        with st.container(border=True):
+            st.html(job_html(job))
+            if job.state == "running":
+                building.watch(job.key)
+            elif tail:
+                with st.expander(f"The last {len(tail)} lines of its output", key=f"output {job.id}"):
+                    st.html(tail_html(tail))
+
+
+def job_html(job: Job) -> str:
+    """A job in words."""
+    words = {"running": "• running", "done": "✓ done", "failed": "✗ failed", "cancelled": "– cancelled", "died": "✗ ended without a word"}
+    far = progress_line(job.stage, job.done, job.total, None) if job.stage and job.state != "done" else ""
+    facts = " · ".join(part for part in (f"started {health.when(job.started)}", far, job.id) if part)
+    said = f"<br>{escape(job.message)}" if job.message else ""
+    return f'<div class="sl-line"><b>{escape(job.title)}</b> · {words[job.state]}<br><span>{escape(facts)}</span>{said}</div>'
+
+
+def tail_html(lines: Sequence[str]) -> str:
+    """Lines of output, as text."""
+    return f'<div class="sl-tail" tabindex="0" role="region" aria-label="Output">{escape(chr(10).join(lines))}</div>'
+
+
+def draw_errors(corpus: Corpus | None, colours: Palette) -> None:
+    """What went wrong lately and left a trace."""
+    del corpus, colours
+    found = _kept("errors", lambda: health.recent_errors(_workshop().settings))
+    if not found:
+        st.html(cards.notice(["Nothing that left a trace: no job has failed, no answer has broken off, no run left a configuration out."]))
+        return
+    st.html(errors_html(found))
+
+
+def errors_html(found: Sequence[Trouble]) -> str:
+    """Failures, the latest first."""
+    lines = [
+        f'<div>{escape(health.when(each.at))}</div><b>{escape(each.where)}</b><div class="sl-wide">{escape(each.what)}</div>'
+        for each in found
+    ]
+    return f'<div class="sl-grid sl-errors">{"".join(lines)}</div>'
