@@ -1,7 +1,7 @@
 """What may be said of a run: leaderboards, head-to-heads, the effect of one field, curves, slices; rows for pages and reports."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from evals import statistics
 from evals.golden import UNANSWERABLE
 from evals.metrics import BINARY, parse_metric
-from evals.results import Asked, Entry, Run, matrices, matrix
-from evals.statistics import Comparison, Interval, Leaderboard, Standing
-from evals.summary import HEADLINE, headline, labels
+from evals.results import Asked, Entry, Run, errors, matrices, matrix, rows
+from evals.statistics import Comparison, Interval, Leaderboard, Standing, TieSet
+from evals.summary import HEADLINE, headline, labels, summarise
 from sitt_core.configuration import BY_NAME, applies
 from sitt_core.errors import InvalidInput, shown
 
@@ -21,6 +21,14 @@ SEED = 0
 RESAMPLES = 10_000
 FAIR = "coverage@2000t"
 """What chunkings are ranked by: at the same number of passages, larger chunks show more text."""
+QUICK = 1_000
+"""How often documents are drawn for one of very many intervals."""
+LARGE = 1_000
+"""Questions about more documents than this have their documents drawn in groups: one by one it would take minutes."""
+GROUPS, GROUP_RESAMPLES = 500, 1_000
+"""Into how many groups of about the same size, and how often they are drawn, flipped or permuted, at least."""
+PER_COLUMN = 40
+"""Of many configurations, so many times as often: Holm multiplies the smallest p, 1 / (B + 1), by their number."""
 _SAME = 1e-9
 
 Scores = NDArray[np.float64]
@@ -106,6 +114,126 @@ def clusters(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
     return [asked.primary for asked, wanted in zip(run.questions, chosen, strict=True) if wanted]
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How the statistics of a list of questions draw its documents: one by one, or in groups where there are many.
+
+    A group of documents is as good a unit as a document, only coarser: each is drawn or flipped whole, so levels and
+    coverage stay, and the limits of an interval move by a few hundredths of its width. Not so for the yardstick of the tie set,
+    which permutes what differs: in groups, true differences would swell it. So it is taken at its limit, document by document.
+    `codes` are the units drawn, `own` the documents themselves.
+    """
+
+    codes: NDArray[np.int64]
+    own: NDArray[np.int64]
+
+    @property
+    def documents(self) -> int:
+        """How many documents the questions are about."""
+        return int(self.own.max(initial=-1)) + 1
+
+    @property
+    def grouped(self) -> bool:
+        """Whether documents are drawn in groups."""
+        return self.codes is not self.own
+
+    def resamples(self, columns: int = 1) -> int:
+        """How often they are drawn for a leaderboard of so many configurations, or a comparison."""
+        return min(RESAMPLES, max(GROUP_RESAMPLES, PER_COLUMN * columns)) if self.grouped else RESAMPLES
+
+    def compare_all(self, scores: Scores, *, binary: bool, baseline: int | None = None) -> Leaderboard:
+        """`statistics.compare_all` over the questions."""
+        made = statistics.compare_all(
+            scores, self.codes, binary=binary, seed=SEED, baseline=baseline, resamples=self.resamples(scores.shape[1])
+        )
+        return self._in_groups(made, scores) if self.grouped else made
+
+    def _in_groups(self, made: Leaderboard, scores: Scores) -> Leaderboard:
+        """A leaderboard over groups with the tie set of the documents, and with notes that say groups."""
+        ties = made.ties
+        if ties is not None:
+            comparable = [each.configuration for each in made.standings if each.comparable]
+            common = ~np.isnan(scores[:, comparable]).any(axis=1)
+            found = ties_of_many(scores[np.ix_(common, comparable)], self.own[common])
+            ties = replace(found, best=comparable[found.best], tied=tuple(comparable[each] for each in found.tied))
+        standings = (
+            replace(
+                each,
+                mean=self._said(each.mean),
+                tied=ties is not None and each.configuration in ties.tied,
+                against=self._said_of(each.against) if each.against else None,
+            )
+            for each in made.standings
+        )
+        return replace(made, standings=tuple(standings), ties=ties)
+
+    def compare(self, first: Scores, second: Scores, *, binary: bool) -> Comparison:
+        """`statistics.compare` over the questions."""
+        return self._said_of(statistics.compare(first, second, self.codes, binary=binary, seed=SEED, resamples=self.resamples()))
+
+    def interval(self, values: Scores, *, binary: bool) -> Interval:
+        """`statistics.interval` over the questions."""
+        return self._said(statistics.interval(values, self.codes, binary=binary, seed=SEED, resamples=QUICK))
+
+    def by_group(self, values: Scores, groups: Sequence[str], *, binary: bool) -> dict[str, Interval]:
+        """`statistics.by_group` over the questions."""
+        found = statistics.by_group(values, groups, self.codes, binary=binary, seed=SEED, resamples=QUICK)
+        return {name: self._said(each) for name, each in found.items()}
+
+    def _said_of(self, made: Comparison) -> Comparison:
+        return replace(made, difference=self._said(made.difference))
+
+    def _said(self, found: Interval) -> Interval:
+        """An interval whose note calls a group of documents by that name."""
+        return replace(found, note=found.note.replace(" documents", " groups of documents")) if self.grouped else found
+
+
+def draw_documents(belongs: Sequence[Hashable]) -> Drawing:
+    """How the documents of some questions are drawn, one entry of `belongs` per question."""
+    numbers: dict[Hashable, int] = {}
+    own = np.array([numbers.setdefault(each, len(numbers)) for each in belongs], dtype=np.int64)
+    if len(numbers) <= LARGE:
+        return Drawing(own, own)
+    order = np.random.default_rng(SEED).permutation(len(numbers))  # neighbours are often alike
+    return Drawing(order[own] % GROUPS, own)
+
+
+def ties_of_many(scores: Scores, documents: NDArray[np.int64]) -> TieSet:
+    """`statistics.tie_set` in the limit of many documents; `scores` has the shape (questions, configurations), none missing.
+
+    There, sums over documents whose labels are permuted, or whose deviations are flipped, are normal with the covariance that
+    permuting and flipping give them, so they are drawn from that: `RESAMPLES` times, in no time.
+    """
+    count, columns = scores.shape
+    places = np.unique(documents, return_inverse=True)[1]
+    sizes = np.bincount(places).astype(float)
+    sums = np.stack([np.bincount(places, weights=scores[:, at]) for at in range(columns)], axis=1)
+    means = scores.mean(axis=0)
+    inner = sums - sums.mean(axis=1, keepdims=True)
+    centred = (sums - means * sizes[:, None]) * np.sqrt(len(sums) / (len(sums) - 1))
+    drawn = np.random.default_rng(SEED).standard_normal((RESAMPLES, columns))
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    ranges = (
+        np.sqrt((inner**2).sum() / max(1, columns - 1)) * np.ptp(drawn, axis=1),
+        np.ptp((drawn * np.sqrt(np.maximum(values, 0.0))) @ vectors.T, axis=1),
+    )
+    yardstick = max(float(np.quantile(each, 1 - statistics.ALPHA)) for each in ranges) / count
+    within = means >= means.max() - yardstick - statistics.ROUNDING
+    return TieSet(int(means.argmax()), tuple(np.flatnonzero(within).tolist()), yardstick, tuple(means.tolist()))
+
+
+def drawing_note(run: Run) -> str:
+    """What has to be said of a run whose documents are drawn in groups; empty for any other."""
+    drawing = draw_documents(clusters(run, headline(run)))
+    if not drawing.grouped:
+        return ""
+    times = drawing.resamples(len(run.manifest.configurations))
+    return (
+        f"These questions are about {drawing.documents:,} documents: for intervals and tests they were drawn in {GROUPS:,} random groups, "
+        f"{times:,} times, which moves limits by a few hundredths of an interval's width; ties are told by the normal limit of the randomisation."
+    )
+
+
 def baseline_place(run: Run, key: str = "") -> int | None:
     """The place of the baseline: the one named, or the one that the run was started with; None for none."""
     wanted = key or run.manifest.baseline
@@ -117,14 +245,8 @@ def board(run: Run, metric: str = HEADLINE, *, baseline: str = "", kinds: Sequen
     chosen = chosen_questions(run, kinds)
     read = matrices(run, [require_metric(run, metric), "ms_total", "tokens"])
     scores = read[metric][chosen]
-    made = statistics.compare_all(
-        scores,
-        clusters(run, chosen),
-        binary=is_binary(metric),
-        seed=SEED,
-        baseline=baseline_place(run, baseline),
-        resamples=RESAMPLES,
-    )
+    drawing = draw_documents(clusters(run, chosen))
+    made = drawing.compare_all(scores, binary=is_binary(metric), baseline=baseline_place(run, baseline))
     rows = [
         Row(place, entry, label, made.standings[place], _median(read["ms_total"][:, place]), _mean(read["tokens"][chosen][:, place]))
         for place, (entry, label) in enumerate(zip(run.manifest.configurations, labels(run), strict=True))
@@ -149,6 +271,63 @@ def _least(rows: Sequence[Row], name: str) -> int | None:
     return min(there)[1] if there else None
 
 
+def board_rows(made: Board) -> list[dict[str, Any]]:
+    """A row for every configuration of a leaderboard, the best first: its figures, and what may be said of it."""
+    return [
+        {
+            "rank": rank,
+            "place": row.place,
+            "configuration": row.label,
+            "key": row.entry.key,
+            **interval_cells(row.standing.mean),
+            "method": row.standing.mean.method,
+            "tied": row.standing.tied,
+            "baseline": row.place == made.leaderboard.baseline,
+            "ms": row.latency,
+            "tokens": row.tokens,
+            **_against_cells(row.standing),
+            "why not": row.standing.why_not,
+        }
+        for rank, row in enumerate(made.rows, start=1)
+    ]
+
+
+def _against_cells(standing: Standing) -> dict[str, Any]:
+    """What a configuration is against the baseline; nothing where none was named."""
+    if standing.against is None:
+        return {}
+    found = standing.against
+    return {
+        "difference": found.difference.mean,
+        "difference low": found.difference.low,
+        "difference high": found.difference.high,
+        "p (Holm)": standing.p_adjusted,
+        "won": found.wins,
+        "equal": found.ties,
+        "lost": found.losses,
+    }
+
+
+def so_far(run: Run, metric: str = HEADLINE) -> list[dict[str, Any]]:
+    """A row for every configuration of a run on its way: how many questions it has done, and the mean over them with Wilson's interval.
+
+    What is compared here was not asked the same questions yet, so nothing is said of ties; the best so far first.
+    """
+    read = matrices(run, ["c", require_metric(run, metric)])
+    chosen = headline(run)
+    found = []
+    for place, label in enumerate(labels(run)):
+        done = ~np.isnan(read["c"][:, place])
+        values = read[metric][chosen][:, place]
+        if is_binary(metric):  # nothing is concluded from it, so questions count one by one
+            cells = interval_cells(statistics.interval(values, None, binary=True, seed=SEED))
+        else:
+            there = values[~np.isnan(values)]
+            cells = {"mean": float(there.mean()) if len(there) else None, "low": None, "high": None, "n": len(there), "of": len(values)}
+        found.append({"place": place, "configuration": label, "done": int(done.sum()), "questions": len(done), **cells})
+    return sorted(found, key=lambda row: (-(row["mean"] if row["mean"] is not None else -1.0), row["place"]))
+
+
 def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *, common: bool = False) -> Duel:
     """Two configurations (a run and a place in it) over the headline questions that both were asked, first minus second.
 
@@ -162,7 +341,7 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
     if not asked:
         raise InvalidInput(expected="questions that both were asked", got="none in common", remedy="Compare within one run.")
     first, second = (np.array([side.get((each.id, each.text), np.nan) for each in asked]) for side in sides)
-    made = statistics.compare(first, second, [each.primary for each in asked], binary=is_binary(metric), seed=SEED, resamples=RESAMPLES)
+    made = draw_documents([each.primary for each in asked]).compare(first, second, binary=is_binary(metric))
     names = (labels(one[0])[one[1]], labels(other[0])[other[1]])
     if names[0] == names[1]:
         names = (f"{names[0]} ({one[0].manifest.id})", f"{names[1]} ({other[0].manifest.id})")
@@ -224,8 +403,31 @@ def effect(run: Run, field: str, metric: str = HEADLINE) -> Effect | None:
     # A mean over configurations is one only where all of them are defined.
     means = np.stack([scores[:, places].mean(axis=1) for places in columns], axis=1)
     binary = is_binary(metric) and len(groups) == 1
-    made = statistics.compare_all(means, clusters(run, chosen), binary=binary, seed=SEED, resamples=RESAMPLES)
+    made = draw_documents(clusters(run, chosen)).compare_all(means, binary=binary)
     return Effect(field, metric, values, made, len(groups))
+
+
+def effect_metric(run: Run, field: str, metric: str) -> str:
+    """What a field's values are ranked by: chunkings at an equal budget of tokens where the run has that and nothing else is asked for."""
+    return FAIR if metric == HEADLINE and field.startswith("chunking.") and FAIR in run.manifest.metrics else metric
+
+
+def effect_rows(made: Effect) -> list[dict[str, Any]]:
+    """A row for every value of the field, the best first: its mean over the matched configurations, and whether it is tied with the best."""
+    found = [
+        {
+            "place": at,
+            "configuration": value,
+            **interval_cells(standing.mean),
+            "method": standing.mean.method,
+            "tied": standing.tied,
+            "baseline": False,
+            "why not": standing.why_not,
+            "configurations": made.matched,
+        }
+        for at, (value, standing) in enumerate(zip(made.values, made.leaderboard.standings, strict=True))
+    ]
+    return sorted(found, key=lambda row: (-(row["mean"] if row["mean"] is not None else -1.0), row["place"]))
 
 
 def _matched(run: Run, field: str) -> Iterator[list[tuple[str, int]]]:
@@ -249,7 +451,7 @@ def against(one: int, other: int, made: Effect, run: Run) -> Comparison:
         scores[:, [place for group in groups for value, place in group if value == made.values[at]]].mean(axis=1) for at in (one, other)
     ]
     binary = is_binary(made.metric) and made.matched == 1
-    return statistics.compare(sides[0], sides[1], clusters(run, chosen), binary=binary, seed=SEED, resamples=RESAMPLES)
+    return draw_documents(clusters(run, chosen)).compare(sides[0], sides[1], binary=binary)
 
 
 def curve(run: Run, family: str = "recall", *, budgets: bool = False) -> list[dict[str, Any]]:
@@ -259,17 +461,13 @@ def curve(run: Run, family: str = "recall", *, budgets: bool = False) -> list[di
     ]
     points = sorted((at, name) for at, name in named if at is not None)
     chosen = headline(run)
-    scored, names, belongs = matrices(run, [name for _, name in points]), labels(run), clusters(run, chosen)
+    scored, names, drawing = matrices(run, [name for _, name in points]), labels(run), draw_documents(clusters(run, chosen))
     rows = []
     for place, label in enumerate(names):
         for at, name in points:
-            found = _quick_interval(scored[name][chosen][:, place], belongs, binary=is_binary(name))
+            found = drawing.interval(scored[name][chosen][:, place], binary=is_binary(name))
             rows.append({"place": place, "configuration": label, "at": at, **interval_cells(found)})
     return rows
-
-
-def _quick_interval(values: Scores, belongs: Sequence[str], *, binary: bool) -> Interval:
-    return statistics.interval(values, belongs, binary=binary, seed=SEED, resamples=RESAMPLES if binary else 1000)
 
 
 def interval_cells(found: Interval) -> dict[str, Any]:
@@ -281,12 +479,10 @@ def by_kind(run: Run, metric: str = HEADLINE) -> list[dict[str, Any]]:
     """A row for every configuration and kind of question: mean, low, high, n; unanswerable ones have a metric of their own."""
     scores = matrix(run, require_metric(run, metric))
     kinds = [asked.kind for asked in run.questions]
-    everything = np.ones(len(kinds), dtype=bool)
+    drawing = draw_documents([asked.primary for asked in run.questions])
     rows = []
     for place, label in enumerate(labels(run)):
-        groups = statistics.by_group(
-            scores[:, place], kinds, clusters(run, everything), binary=is_binary(metric), seed=SEED, resamples=1000
-        )
+        groups = drawing.by_group(scores[:, place], kinds, binary=is_binary(metric))
         rows += [
             {"place": place, "configuration": label, "kind": kind, **interval_cells(found)}
             for kind, found in groups.items()
@@ -302,6 +498,7 @@ def tradeoff(made: Board) -> list[dict[str, Any]]:
             "place": row.place,
             "configuration": row.label,
             "mean": row.standing.mean.mean,
+            "n": row.standing.mean.n,
             "ms": row.latency,
             "tokens": row.tokens,
             "tied": row.standing.tied,
@@ -331,6 +528,112 @@ def disagreement(run: Run, metric: str = HEADLINE, *, only_different: bool = Fal
     spread = np.where(there, (scores - means[:, None]) ** 2, 0.0).sum(axis=1) / np.maximum(counted, 1)
     order = [place for place in np.lexsort((means, -spread)).tolist() if counted[place] and not (only_different and spread[place] <= _SAME)]
     return order, scores[order]
+
+
+def cells(run: Run, metric: str, questions: Sequence[int], columns: Sequence[int]) -> list[dict[str, Any]]:
+    """A row for every question and configuration (by place, in that order): its value, or why it has none.
+
+    `outcome` is `value`, `undefined`, `error`, or `missing` where the run has not come to it yet.
+    """
+    read = matrices(run, ["c", require_metric(run, metric)])
+    names = labels(run)
+    return [
+        {
+            "place": place,
+            "c": column,
+            "question": run.questions[place].id,
+            "text": run.questions[place].text,
+            "configuration": names[column],
+            **cell,
+        }
+        for place in questions
+        for column, cell in zip(columns, _outcomes(run, metric, place, columns, read), strict=True)
+    ]
+
+
+def _outcomes(run: Run, metric: str, place: int, columns: Sequence[int], read: Mapping[str, Scores]) -> Iterator[dict[str, Any]]:
+    """What came of a question under some configurations; rows are read whole only where a value is missing."""
+    values, asked = read[metric][place, list(columns)], ~np.isnan(read["c"][place, list(columns)])
+    whole: dict[int, Mapping[str, Any]] = {}
+    if (asked & np.isnan(values)).any():
+        whole = {row["c"]: row for row in rows(run, question=place)}
+    for column, value in zip(columns, values.tolist(), strict=True):
+        row = whole.get(column)
+        if not np.isnan(value):
+            yield {"outcome": "value", "value": value, "reason": ""}
+        elif row is None:
+            yield {"outcome": "missing", "value": None, "reason": "not asked yet"}
+        elif why := (row["why"] or {}).get(metric):
+            yield {"outcome": "undefined", "value": None, "reason": why}
+        else:
+            yield {"outcome": "error", "value": None, "reason": row["error"] or "no value and no reason"}
+
+
+def duel_rows(made: Duel) -> list[dict[str, Any]]:
+    """A row for every question of a duel: both scores and who won, the widest differences first."""
+    found: list[dict[str, Any]] = [
+        {
+            "question": asked.id,
+            "kind": asked.kind,
+            "text": asked.text,
+            "A": first,
+            "B": second,
+            "won by": _winner(first, second),
+        }
+        for asked, first, second in made.questions
+    ]
+    return sorted(found, key=lambda row: (_ORDER[row["won by"]], -abs((row["A"] or 0.0) - (row["B"] or 0.0))))
+
+
+_ORDER = {"A": 0, "B": 0, "neither": 1, "": 2}
+
+
+def _winner(first: float | None, second: float | None) -> str:
+    """`A`, `B` or `neither`; empty where one of them has no score."""
+    if first is None or second is None:
+        return ""
+    return "neither" if abs(first - second) <= _SAME else "A" if first > second else "B"
+
+
+def metric_means(run: Run) -> list[dict[str, Any]]:
+    """A row for every configuration, in the order of the run: its mean by every metric over the headline's questions, with n of m."""
+    chosen = headline(run)
+    read = {name: values[chosen] for name, values in matrices(run, run.manifest.metrics).items()}
+    found = []
+    for place, label in enumerate(labels(run)):
+        columns = {name: values[:, place] for name, values in read.items()}
+        means = {name: {"mean": _mean(values), "n": int((~np.isnan(values)).sum()), "of": len(values)} for name, values in columns.items()}
+        found.append({"place": place, "configuration": label, "means": means})
+    return found
+
+
+def trouble(run: Run, *, most: int = 200) -> list[dict[str, Any]]:
+    """What could not be scored, by its reason: how many questions, under which configuration, and one of them; the most frequent first."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for place in errors(run):
+        for row in rows(run, configuration=place):
+            if row["error"]:
+                found.setdefault((place, row["error"]), []).append(run.questions[row["q"]].id)
+    names = labels(run)
+    listed: list[dict[str, Any]] = [
+        {"configuration": names[place], "questions": len(ids), "reason": reason, "such as": ids[0]}
+        for (place, reason), ids in found.items()
+    ]
+    return sorted(listed, key=lambda row: -row["questions"])[:most]
+
+
+def abstention_rows(run: Run) -> list[dict[str, Any]]:
+    """A row for every configuration: which share of the unanswerable, near-miss, off-topic and answerable questions it refused, with n."""
+    if "refused" not in run.manifest.metrics:
+        return []
+    return [
+        {
+            "configuration": result.label,
+            **{name: figure.mean for name, figure in result.abstention.items()},
+            **{f"n {name}": figure.n for name, figure in result.abstention.items()},
+        }
+        for result in summarise(run)
+    ]
 
 
 def ever_run(everything: Sequence[Run], golden_sha256: str) -> int:

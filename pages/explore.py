@@ -6,17 +6,9 @@ from sitt_core.errors import SittError
 from sitt_core.pipeline import search
 from sitt_core.surfaces.dashboard import building, cards, explore, recent, shell, state, whynot
 from sitt_core.surfaces.dashboard.examples import EXAMPLES
-from sitt_core.surfaces.dashboard.state import widget
 
 st.title("Explore", anchor=False)
-st.text_input(
-    "Question",
-    key=widget("question"),
-    placeholder="Ask the corpus …",
-    on_change=lambda: state.ask(st.session_state[widget("question")]),
-    label_visibility="collapsed",
-    icon=":material/search:",
-)
+explore.draw_question()
 corpus = st.session_state["corpus object"]
 if corpus is None:
     building.offer_field_guide()

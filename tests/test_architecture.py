@@ -32,7 +32,7 @@ LAYERS = (
         "sitt_core.settings",
         "sitt_core.configuration",
     ),
-    ("sitt_core.errors", "sitt_core.types"),
+    ("sitt_core.errors", "sitt_core.types", "sitt_core.look"),
 )
 """From top to bottom: a module imports only from layers below its own."""
 
@@ -54,6 +54,7 @@ SIBLINGS = (
     ("sitt_core.providers.openai_compatible", "sitt_core.providers.markers"),
     ("sitt_core.providers.openai_compatible", "sitt_core.providers.thinking"),
     ("sitt_core.retrieval.keyword", "sitt_core.retrieval.dense"),
+    ("sitt_core.retrieval.align", "sitt_core.retrieval.compare"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
     ("sitt_core.sources.beir", "sitt_core.sources.markdown"),
     ("sitt_core.answering.citations", "sitt_core.answering.prompt"),

@@ -67,10 +67,10 @@ def _alike(one: Passage, other: Passage, *, same_cut: bool) -> float:
     pairs = [(a.chunk, b.chunk) for a in (one, *one.twins) for b in (other, *other.twins)]
     if any(a.id == b.id for a, b in pairs):
         return 1.0
-    return 0.0 if same_cut else max(_shared((a.document_id, a.start, a.end), (b.document_id, b.start, b.end)) for a, b in pairs)
+    return 0.0 if same_cut else max(shared((a.document_id, a.start, a.end), (b.document_id, b.start, b.end)) for a, b in pairs)
 
 
-def _shared(one: tuple[str, int, int], other: tuple[str, int, int]) -> float:
+def shared(one: tuple[str, int, int], other: tuple[str, int, int]) -> float:
     """What two places share as a part of what they cover together; 0 below `SHARED` of the shorter one."""
     (document, start, end), (elsewhere, first, last) = one, other
     if document != elsewhere:

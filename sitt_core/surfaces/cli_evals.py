@@ -51,7 +51,9 @@ LISTS = ("--grid", "--kinds", "--metrics", "--preset")
 FAILED_SHOWN = 5
 """How many of a failed question's passages are shown."""
 
-QuestionsOption = Annotated[str, typer.Option("--questions", help="field-guide, or the path of a golden set of your own.")]
+QuestionsOption = Annotated[
+    str, typer.Option("--questions", help="field-guide; own for those of the Questions page; or the path of a golden set.")
+]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, its beginning, or latest.")]
 
 
@@ -317,6 +319,27 @@ def export(
             print(f"{count:,} rows in {path}")
 
 
+@app.command()
+def report(
+    run_id: RunArgument,
+    output: Annotated[Path | None, typer.Option("--output", help="Where to; RUN.html here unless said.")] = None,
+    metric: Annotated[str, typer.Option("--metric", help="What the charts are by; recall@5 unless said, where the run has it.")] = "",
+    as_json_: JsonOption = False,
+) -> None:
+    """Write what came of a run as one HTML file that needs nothing else: findings, charts, tables, what was run."""
+    from evals.report import write_report  # Plotly is wanted here alone
+
+    with named_failures(as_json_):
+        runs_dir = settings_of(None)[0].runs_dir
+        made = results.open_run(runs_dir, run_id)
+        path = output or Path(f"{made.manifest.id}.html")
+        write_report(made, path, everything=results.runs(runs_dir), metric=metric)
+        if as_json_:
+            print_json({"run": made.manifest.id, "file": str(path)})
+        else:
+            print(f"The report of {made.manifest.id} is {path}")
+
+
 CommonOption = Annotated[bool, typer.Option("--common", help="Accept other question sets or corpora: only what both share counts.")]
 MetricOption = Annotated[str, typer.Option("--metric", help="Which metric.", show_default=True)]
 
@@ -443,7 +466,7 @@ def confirm(
         chosen = made.manifest.configurations[place].configuration
         against = _confirm_baseline(settings.runs_dir, made, baseline, default)
         subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
-        path = confirmations.log_file(subject)
+        path = confirmations.log_file(subject, settings)
         use = len(confirmations.uses(path)) + 1
         if not (yes or job):
             print(

@@ -20,6 +20,18 @@ from sitt_core.types import Retrieval
 PLOT_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
+def draw_question() -> None:
+    """The box that the question is typed into."""
+    st.text_input(
+        "Question",
+        key=state.widget("question"),
+        placeholder="Ask the corpus …",
+        on_change=lambda: state.ask(st.session_state[state.widget("question")]),
+        label_visibility="collapsed",
+        icon=":material/search:",
+    )
+
+
 def draw_examples(examples: Sequence[tuple[str, str]]) -> None:
     """Questions to click on, in one row that wraps; on a phone it scrolls, so that the result is in sight."""
     with st.container(horizontal=True, gap="small", key="examples"):

@@ -1,83 +1,10 @@
-"""The look: one colour per stage, the style sheet of our own HTML, and the one Plotly template."""
+"""The style sheet of our own HTML, and the logo; the colours and the Plotly template are those of `sitt_core.look`."""
 
 import base64
-from dataclasses import dataclass
-from typing import Any
 
-STAGES = ("dense", "keyword", "fused", "reranked")
+from sitt_core.look import DARK, LIGHT, STAGES, Palette, palette, template
 
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """The colours of one scheme. Text on `paper` has a contrast of at least 4.5:1, `faint` included."""
-
-    paper: str
-    card: str
-    text: str
-    faint: str
-    line: str
-    accent: str
-    danger: str
-    stages: dict[str, str]
-
-
-LIGHT = Palette(
-    paper="#fbfaf5",
-    card="#ffffff",
-    text="#1f2a24",
-    faint="#5a665f",
-    line="#d8d9cd",
-    accent="#8f5f0c",
-    danger="#a3262f",
-    stages={
-        "embed": "#7d9fb8",
-        "dense": "#2b6f9e",
-        "keyword": "#7a4f9a",
-        "fusion": "#2f7d4f",
-        "fused": "#2f7d4f",
-        "reranked": "#a8452f",
-        "passages": "#8a9089",
-    },
-)
-DARK = Palette(
-    paper="#141c17",
-    card="#1b2620",
-    text="#e6ebe4",
-    faint="#a3b0a7",
-    line="#34423a",
-    accent="#e0a94a",
-    danger="#f3a0a0",
-    stages={
-        "embed": "#5f87a3",
-        "dense": "#6db1de",
-        "keyword": "#bd97da",
-        "fusion": "#6cc28c",
-        "fused": "#6cc28c",
-        "reranked": "#ea8d76",
-        "passages": "#8d968f",
-    },
-)
-
-
-def palette(theme_type: str | None) -> Palette:
-    """The palette of Streamlit's current theme (`st.context.theme.type`)."""
-    return DARK if theme_type == "dark" else LIGHT
-
-
-def template(colours: Palette) -> dict[str, Any]:
-    """The Plotly layout that every figure starts from: no chart junk, room for direct labels."""
-    axis = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True, "color": colours.faint}
-    return {
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": "system-ui, sans-serif", "size": 13, "color": colours.text},
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8, "autoexpand": True},
-        "hoverlabel": {"bgcolor": colours.card, "bordercolor": colours.line, "font": {"color": colours.text}},
-        "showlegend": False,
-        "xaxis": axis,
-        "yaxis": axis,
-        "dragmode": False,
-    }
+__all__ = ["DARK", "LIGHT", "LOGO", "STAGES", "Palette", "palette", "style_sheet", "template"]
 
 
 def style_sheet(colours: Palette) -> str:
@@ -88,7 +15,8 @@ def style_sheet(colours: Palette) -> str:
 [data-testid=stSidebarUserContent]{{padding-bottom:2rem}}
 [data-testid=stSidebar] [data-testid=stButtonGroup] button[role=radio]{{padding-inline:.6rem}}
 [data-testid=stSidebar] [data-testid=stButtonGroup] button[aria-checked=true]{{color:{colours.text};border-color:{colours.accent}}}
-[data-testid^=stBaseButton-primary] p,[data-testid=stBaseButton-primary],[data-testid=stBaseButton-primary]:hover{{color:{colours.paper}}}
+[data-testid^=stBaseButton-primary]:not(:disabled) p,[data-testid=stBaseButton-primary]:not(:disabled),[data-testid=stBaseButton-primary]:not(:disabled):hover{{color:{colours.paper}}}
+[data-testid=stMultiSelectTagsContainer] [data-tag] :is(span,button,svg){{color:{colours.paper}}}
 @media(max-width:640px){{[data-testid=stMainBlockContainer]{{padding:4.2rem 1rem 3rem}}
 [class*=st-key-examples]{{flex-wrap:nowrap;overflow-x:auto;padding:4px 4px 8px;margin:-4px}}[class*=st-key-examples]>*{{flex-shrink:0;max-width:80%}}}}
 .sl-card{{background:{colours.card};border:1px solid {colours.line};border-radius:10px;padding:.9rem 1rem .8rem;margin:0 0 .2rem;color:{colours.text}}}
