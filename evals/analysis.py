@@ -1,5 +1,6 @@
 """What may be said of a run: leaderboards, head-to-heads, the effect of one field, curves, slices; rows for pages and reports."""
 
+import hashlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,7 +14,7 @@ from evals.golden import UNANSWERABLE
 from evals.metrics import BINARY, parse_metric
 from evals.results import Asked, Entry, Run, errors, matrices, matrix, rows
 from evals.statistics import Comparison, Interval, Leaderboard, Standing, TieSet
-from evals.summary import HEADLINE, headline, labels, summarise
+from evals.summary import HEADLINE, follows, headline, labels, summarise
 from sitt_core.configuration import BY_NAME, applies
 from sitt_core.errors import InvalidInput, shown
 
@@ -99,6 +100,17 @@ def require_metric(run: Run, metric: str) -> str:
     return metric
 
 
+def rankable(run: Run, metric: str) -> str:
+    """The metric, if the run has it and more of it is better; raises InvalidInput."""
+    if metric == "refused":
+        raise InvalidInput(
+            expected="a metric of which more is better",
+            got="refused, which is right for some questions and wrong for others",
+            remedy="show tells what was refused of each sort of question.",
+        )
+    return require_metric(run, metric)
+
+
 def is_binary(metric: str) -> bool:
     """Whether its values are 0 or 1."""
     return parse_metric(metric).family in BINARY
@@ -119,7 +131,7 @@ class Drawing:
     """How the statistics of a list of questions draw its documents: one by one, or in groups where there are many.
 
     A group of documents is as good a unit as a document, only coarser: each is drawn or flipped whole, so levels and
-    coverage stay, and the limits of an interval move by a few hundredths of its width. Not so for the yardstick of the tie set,
+    coverage stay, and the limits of an interval move by less than a tenth of its width. Not so for the yardstick of the tie set,
     which permutes what differs: in groups, true differences would swell it. So it is taken at its limit, document by document.
     `codes` are the units drawn, `own` the documents themselves.
     """
@@ -154,7 +166,7 @@ class Drawing:
         if ties is not None:
             comparable = [each.configuration for each in made.standings if each.comparable]
             common = ~np.isnan(scores[:, comparable]).any(axis=1)
-            found = ties_of_many(scores[np.ix_(common, comparable)], self.own[common])
+            found = ties_of_many(scores[common][:, np.array(comparable)], self.own[common])
             ties = replace(found, best=comparable[found.best], tied=tuple(comparable[each] for each in found.tied))
         standings = (
             replace(
@@ -230,7 +242,7 @@ def drawing_note(run: Run) -> str:
     times = drawing.resamples(len(run.manifest.configurations))
     return (
         f"These questions are about {drawing.documents:,} documents: for intervals and tests they were drawn in {GROUPS:,} random groups, "
-        f"{times:,} times, which moves limits by a few hundredths of an interval's width; ties are told by the normal limit of the randomisation."
+        f"{times:,} times, which moves limits by less than a tenth of an interval's width; ties are told by the normal limit of the randomisation."
     )
 
 
@@ -243,7 +255,7 @@ def baseline_place(run: Run, key: str = "") -> int | None:
 def board(run: Run, metric: str = HEADLINE, *, baseline: str = "", kinds: Sequence[str] = ()) -> Board:
     """The leaderboard of a run; raises InvalidInput, NotFound or StoreError."""
     chosen = chosen_questions(run, kinds)
-    read = matrices(run, [require_metric(run, metric), "ms_total", "tokens"])
+    read = matrices(run, [rankable(run, metric), "ms_total", "tokens"])
     scores = read[metric][chosen]
     drawing = draw_documents(clusters(run, chosen))
     made = drawing.compare_all(scores, binary=is_binary(metric), baseline=baseline_place(run, baseline))
@@ -251,9 +263,14 @@ def board(run: Run, metric: str = HEADLINE, *, baseline: str = "", kinds: Sequen
         Row(place, entry, label, made.standings[place], _median(read["ms_total"][:, place]), _mean(read["tokens"][chosen][:, place]))
         for place, (entry, label) in enumerate(zip(run.manifest.configurations, labels(run), strict=True))
     ]
-    rows.sort(key=lambda row: (-(row.standing.mean.mean if row.standing.mean.mean is not None else -1.0), row.place))
+    # What is defined for fewer questions comes last, however high its mean: leaving out the hard ones must not raise it.
+    rows.sort(key=lambda row: (not row.standing.comparable, -_mean_or_less(row.standing), row.place))
     tied = [row for row in rows if row.standing.tied]
     return Board(metric, tuple(rows), made, _least(tied, "tokens"), _least(tied, "latency"))
+
+
+def _mean_or_less(standing: Standing) -> float:
+    return -1.0 if standing.mean.mean is None else standing.mean.mean
 
 
 def _median(values: Scores) -> float | None:
@@ -350,7 +367,7 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
 
 
 def _scores_by_question(run: Run, place: int, metric: str) -> dict[tuple[str, str], float]:
-    values = matrix(run, require_metric(run, metric))[:, place]
+    values = matrix(run, rankable(run, metric))[:, place]
     return {(asked.id, asked.text): float(value) for asked, value in zip(run.questions, values, strict=True)}
 
 
@@ -364,6 +381,7 @@ def require_same_questions(one: Run, other: Run, *, common: bool) -> None:
         return
     for what, mine, theirs in (
         ("question set", one.manifest.golden_sha256, other.manifest.golden_sha256),
+        ("choice of questions", _asked(one), _asked(other)),
         ("corpus", one.manifest.corpus_sha256, other.manifest.corpus_sha256),
     ):
         if mine != theirs:
@@ -374,31 +392,33 @@ def require_same_questions(one: Run, other: Run, *, common: bool) -> None:
             )
 
 
+def _asked(run: Run) -> str:
+    """Names the questions that a run asks of its set."""
+    return hashlib.sha256("\n".join(sorted(asked.id for asked in run.questions)).encode()).hexdigest()
+
+
 def varying_fields(run: Run) -> dict[str, tuple[str, ...]]:
     """The fields that the run's configurations differ in, with their values, in the order of the fields; without those that another decides."""
     entries = run.manifest.configurations
+    made = [entry.configuration for entry in entries]
     varying: dict[str, tuple[str, ...]] = {}
     for name in BY_NAME:
-        values = dict.fromkeys(str(entry.fields[name]) for entry in entries if applies(name, entry.configuration))
-        if len(values) > 1 and not any(_decides(leader, name, entries) for leader in varying):
+        values = dict.fromkeys(str(each[name]) for each in made if applies(name, each))
+        if len(values) > 1 and not any(follows(name, leader, entries) for leader in varying):
             varying[name] = tuple(values)
     return varying
-
-
-def _decides(leader: str, name: str, entries: Sequence[Entry]) -> bool:
-    """Whether one field's value settles another's, as a strategy its size."""
-    pairs = {(str(entry.fields[leader]), str(entry.fields[name])) for entry in entries}
-    return len(pairs) == len({first for first, _ in pairs})
 
 
 def effect(run: Run, field: str, metric: str = HEADLINE) -> Effect | None:
     """What a field does, over the configurations that come in all of its values; None when there are none such."""
     values = varying_fields(run).get(field, ())
-    groups = [group for group in _matched(run, field) if {value for value, _ in group} == set(values)]
-    if len(values) < 2 or not groups:
+    if len(values) < 2:
         return None
     chosen = headline(run)
-    scores = matrix(run, require_metric(run, metric))[chosen]
+    scores = matrix(run, rankable(run, metric))[chosen]
+    groups = _whole_groups(run, field, values, scores)
+    if not groups:
+        return None
     columns = [[place for group in groups for value, place in group if value == wanted] for wanted in values]
     # A mean over configurations is one only where all of them are defined.
     means = np.stack([scores[:, places].mean(axis=1) for places in columns], axis=1)
@@ -430,9 +450,17 @@ def effect_rows(made: Effect) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (-(row["mean"] if row["mean"] is not None else -1.0), row["place"]))
 
 
+def _whole_groups(run: Run, field: str, values: Sequence[str], scores: Scores) -> list[list[tuple[str, int]]]:
+    """The matched configurations that come in every value, each with a score of some question: one that failed takes its group along."""
+    there = np.asarray(~np.isnan(scores).all(axis=0)).tolist()
+    return [
+        group for group in _matched(run, field) if {value for value, _ in group} == set(values) and all(there[place] for _, place in group)
+    ]
+
+
 def _matched(run: Run, field: str) -> Iterator[list[tuple[str, int]]]:
     """The configurations (value of the field, place) that differ in nothing but this field and what follows from it."""
-    led = [name for name in BY_NAME if name == field or _decides(field, name, run.manifest.configurations)]
+    led = [name for name in BY_NAME if name == field or follows(name, field, run.manifest.configurations)]
 
     def rest(place: int) -> tuple[str, ...]:
         return tuple(str(value) for name, value in run.manifest.configurations[place].fields.items() if name not in led)
@@ -446,7 +474,7 @@ def against(one: int, other: int, made: Effect, run: Run) -> Comparison:
     """Two values of a field (by their columns) head to head, first minus second."""
     chosen = headline(run)
     scores = matrix(run, made.metric)[chosen]
-    groups = [group for group in _matched(run, made.field) if {value for value, _ in group} == set(made.values)]
+    groups = _whole_groups(run, made.field, made.values, scores)
     sides = [
         scores[:, [place for group in groups for value, place in group if value == made.values[at]]].mean(axis=1) for at in (one, other)
     ]

@@ -1,11 +1,14 @@
 """Confirming a choice on the sealed questions: one configuration against one baseline, aggregates only, every use counted."""
 
 import json
+import math
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from evals import run as runner
 from evals import statistics
@@ -13,19 +16,21 @@ from evals.analysis import is_binary
 from evals.editing import own_file
 from evals.golden import FIELD_GUIDE, QUESTIONS_DIR
 from evals.grid import Grid
+from evals.metrics import ANSWER_METRICS, parse_metric
 from evals.results import errors, matrix
 from evals.statistics import Interval, confirmation_level
 from evals.subject import DATASET, OWN, Subject
 from evals.summary import headline
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
-from sitt_core.errors import InvalidInput, StoreError
+from sitt_core.errors import Busy, InvalidInput, StoreError
 from sitt_core.settings import Settings
 from sitt_core.types import Report
 
 LOG = "confirmations.jsonl"
 SEED = 0
 RESAMPLES = 20_000
+LOCK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,21 @@ def confirm(
     """
     if configuration.key == baseline.key:
         raise InvalidInput(expected="two configurations", got=f"{configuration.slug} twice", remedy="Name another --baseline.")
+    if metric in ANSWER_METRICS:
+        raise InvalidInput(expected="a metric of retrieval", got=metric, remedy="Confirm by recall@5, coverage@2000t or another.")
+    parse_metric(metric)
     path = log or log_file(subject, workshop.settings)
+    try:
+        with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+            return _confirm(workshop, subject, (configuration, baseline), metric, path, report)
+    except Timeout:
+        raise Busy(expected="the sealed questions for itself", got="another confirmation under way", remedy="Wait for it.") from None
+
+
+def _confirm(
+    workshop: Workshop, subject: Subject, pair: tuple[Configuration, Configuration], metric: str, path: Path, report: Report
+) -> Confirmation:
+    configuration, baseline = pair
     use = len(uses(path)) + 1
     begun = Confirmation(
         use=use,
@@ -142,7 +161,15 @@ def _ask(workshop: Workshop, subject: Subject, plan: runner.Plan, metric: str, *
         chosen = headline(done)
         scores = matrix(done, metric)[chosen]
         belongs = [asked.primary for asked, wanted in zip(done.questions, chosen, strict=True) if wanted]
-    made = statistics.compare(scores[:, 0], scores[:, 1], belongs, binary=is_binary(metric), seed=SEED, resamples=RESAMPLES, alpha=level)
+    made = statistics.compare(
+        scores[:, 0],
+        scores[:, 1],
+        belongs,
+        binary=is_binary(metric),
+        seed=SEED,
+        resamples=max(RESAMPLES, math.ceil(4 / level)),
+        alpha=level,
+    )
     found: Interval = made.difference
     return {
         "n": found.n,

@@ -519,6 +519,13 @@ QUIET = {
 """What a finding says of a sealed question: the message names its words and documents."""
 
 
+def without_sealed(findings: Iterable[Finding], golden: GoldenSet) -> list[Finding]:
+    """The findings with those of sealed questions kept quiet, and those that name a sealed question."""
+    sealed = {question.id for question in golden.questions if question.split == "sealed"}
+    named = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(sealed, key=len, reverse=True))) + r")\b") if sealed else None
+    return [_kept_quiet(each) if each.question in sealed or (named and named.search(each.message)) else each for each in findings]
+
+
 def _kept_quiet(finding: Finding) -> Finding:
     return replace(finding, message=QUIET.get(finding.kind, "something is wrong with it"))
 

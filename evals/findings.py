@@ -23,7 +23,9 @@ def findings(run: Run, everything: Sequence[Run] = ()) -> list[str]:
 
     Only from rows that there are: a run that is not done is said to be so. Raises StoreError.
     """
-    metric = HEADLINE if HEADLINE in run.manifest.metrics else next(iter(run.manifest.metrics))
+    metric = HEADLINE if HEADLINE in run.manifest.metrics else next((name for name in run.manifest.metrics if name != "refused"), "")
+    if not metric:
+        return [*_state(run), *_refusals(run), *_caveats(run, everything)]
     made = board(run, metric)
     said = [*_state(run), *_best(run, made), *_effects(run, metric), *_baseline(made), *_power(run, made), *_refusals(run)]
     return said + list(_caveats(run, everything))
@@ -52,22 +54,25 @@ def _best(run: Run, made: Board) -> Iterator[str]:
         yield f"No question has a score for {metric_words(made.metric)} yet."
         return
     count = int(headline(run).sum())
-    yield (f"Over {count} questions the highest {metric_words(made.metric)} is {best.label}: {_mean(best.standing.mean)}.")
-    if len(made.rows) == 1:
+    yield f"Over {count} questions the highest {metric_words(made.metric)} is {best.label}: {_mean(best.standing.mean)}."
+    there = [row for row in made.rows if row.standing.comparable]
+    for row in made.rows[len(there) :][:FEW_LISTED]:
+        yield f"{row.label} is not comparable: {row.standing.why_not}."
+    if len(there) == 1:
         return
     if made.leaderboard.ties is None:
         yield f"Which configuration is best cannot be said: {made.leaderboard.note}."
         return
-    tied = [row for row in made.rows if row.standing.tied]
+    tied = [row for row in there if row.standing.tied]
     if len(tied) == 1:
-        yield f"It is distinguishable from each of the other {len(made.rows) - 1} configurations."
+        yield f"It is distinguishable from each of the other {len(there) - 1} that are comparable."
         return
-    others = "All" if len(tied) == len(made.rows) else f"{len(tied)}"
+    others = "All" if len(tied) == len(there) else f"{len(tied)}"
     cheapest, fastest = (made.row(place) if place is not None else None for place in (made.cheapest, made.fastest))
     named = [f"the one that shows the fewest tokens is {cheapest.label} ({cheapest.tokens:,.0f})"] if cheapest and cheapest.tokens else []
     named += [f"the fastest is {fastest.label} ({fastest.latency:.1f} ms)"] if fastest and fastest.latency else []
     yield (
-        f"{others} of {len(made.rows)} configurations are not distinguishable from it (randomised Tukey HSD, within "
+        f"{others} of {len(there)} configurations are not distinguishable from it (randomised Tukey HSD, within "
         f"{short(made.leaderboard.ties.yardstick)}); of these {' and '.join(named)}."
     )
 
@@ -91,8 +96,11 @@ def _effects(run: Run, metric: str) -> Iterator[str]:
 
 def _effect_sentence(run: Run, made: Effect) -> str:
     """What a field does: its values from the best down, who beats whom by how much, who cannot be told apart."""
-    order = sorted(range(len(made.values)), key=lambda at: -(made.leaderboard.standings[at].mean.mean or 0.0))
-    listed = ", ".join(f"{made.values[at]} {short(made.leaderboard.standings[at].mean.mean or 0.0, 3)}" for at in order)
+    standings = made.leaderboard.standings
+    known = [at for at in range(len(made.values)) if standings[at].comparable and standings[at].mean.mean is not None]
+    order = sorted(known, key=lambda at: -(standings[at].mean.mean or 0.0))
+    listed = ", ".join(f"{made.values[at]} {short(standings[at].mean.mean or 0.0, 3)}" for at in order)
+    listed += "".join(f", {made.values[at]} not comparable" for at in range(len(made.values)) if at not in known)
     over = f", each averaged over {made.matched} configurations" if made.matched > 1 else ""
     lead = f"{BY_NAME[made.field].label} ({metric_words(made.metric)}{over}): {listed}."
     ties = made.leaderboard.ties
@@ -151,7 +159,7 @@ def _baseline(made: Board) -> Iterator[str]:
 
 def _power(run: Run, made: Board) -> Iterator[str]:
     """The difference that these questions could have shown between the first two."""
-    if len(made.rows) < 2 or made.rows[1].standing.mean.mean is None:
+    if len(made.rows) < 2 or not made.rows[1].standing.comparable:
         return
     found = duel((run, made.rows[0].place), (run, made.rows[1].place), made.metric).comparison
     if found.detectable is not None:
@@ -164,8 +172,11 @@ def _power(run: Run, made: Board) -> Iterator[str]:
 def _refusals(run: Run) -> Iterator[str]:
     if "refused" not in run.manifest.metrics:
         return
-    for result in summarise(run)[:FEW_LISTED]:
+    results = summarise(run)
+    for result in results[:FEW_LISTED]:
         yield _refusal_sentence(result)
+    if len(results) > FEW_LISTED:
+        yield f"What the other {len(results) - FEW_LISTED} refused stands in the table of refusals."
 
 
 def _refusal_sentence(result: Result) -> str:
@@ -183,8 +194,8 @@ def _caveats(run: Run, everything: Sequence[Run]) -> Iterator[str]:
         yield "No unanswerable question was asked, so nothing is said about refusing."
     if tried > len(run.manifest.configurations):
         yield (
-            f"{tried} configurations have been tried on these questions so far: corrections hold within this run and for "
-            f"{metric_words(HEADLINE)}; other metrics and slices are exploratory. Confirm a choice on the sealed questions."
+            f"{tried} configurations have been tried on these questions in the runs that are kept: corrections hold within this run and for "
+            f"{metric_words(HEADLINE)}; effects of fields, other metrics and slices are exploratory. Confirm a choice on the sealed questions."
         )
     else:
-        yield f"Corrections hold within this run and for {metric_words(HEADLINE)}; other metrics and slices are exploratory."
+        yield f"Corrections hold within this run and for {metric_words(HEADLINE)}; effects of fields, other metrics and slices are exploratory."

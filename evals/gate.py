@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from evals import statistics
 from evals.analysis import RESAMPLES, SEED, Duel, duel, is_binary
+from evals.metrics import ANSWER_METRICS
 from evals.results import Run, errors, open_run
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
 
@@ -102,7 +103,9 @@ def _reasons(made: Duel, p: float, max_drop: float, candidate: tuple[Run, int], 
         reasons.append(f"{made.metric} fell by {drop:.3f}, which is significant (one-sided p = {p:.4f})")
     if drop > max_drop:
         reasons.append(f"{made.metric} fell by {drop:.3f}, more than the {max_drop:g} that is allowed")
-    wrong, before = (errors(run).get(place, 0) for run, place in (candidate, baseline))
+    if not made.comparison.shares.n:
+        reasons.append("no question has a score for both, so nothing was compared")
+    wrong, before = (errors(run, answers=made.metric in ANSWER_METRICS).get(place, 0) for run, place in (candidate, baseline))
     if wrong > before:
         reasons.append(f"{wrong} questions could not be scored, {before} of the baseline")
     scored = [sum(pair[at] is not None for pair in made.questions) for at in (1, 2)]

@@ -54,7 +54,7 @@ def report_html(run: Run, *, everything: Sequence[Run] = (), metric: str = "") -
 
 def default_metric(run: Run) -> str:
     """The headline where the run has it, else its first metric."""
-    return HEADLINE if HEADLINE in run.manifest.metrics else run.manifest.metrics[0]
+    return HEADLINE if HEADLINE in run.manifest.metrics else next(name for name in run.manifest.metrics if name != "refused")
 
 
 def pictured(run: Run, made: Board, colours: Palette) -> Iterator[Chart]:

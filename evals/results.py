@@ -400,12 +400,17 @@ def count(run: Run) -> int:
     return int(row[0]) if row else 0
 
 
-def errors(run: Run) -> dict[int, int]:
-    """How many rows of each configuration (by its place) say that something kept them from being scored."""
+ANSWERING = "answer: "
+"""How the error of a row begins whose retrieval was scored and whose answer broke off."""
+
+
+def errors(run: Run, *, answers: bool = True) -> dict[int, int]:
+    """How many rows of each configuration (by its place) have an error, answers that broke off among them unless `answers` is off."""
     if not has_rows(run):
         return {}
+    but = "" if answers else f" AND NOT starts_with(error, {_literal(ANSWERING)})"
     with _reading(run) as connection:
-        return dict(connection.execute(f"SELECT c, count(*) FROM {_source(run)} WHERE error <> '' GROUP BY c").fetchall())
+        return dict(connection.execute(f"SELECT c, count(*) FROM {_source(run)} WHERE error <> ''{but} GROUP BY c").fetchall())
 
 
 def export_csv(run: Run, path: Path) -> int:

@@ -42,6 +42,7 @@ PACKAGES = (
     "openai",
 )
 """Whose versions a manifest names."""
+PASSING = "recall@top_k"
 PASSAGE_TOKENS = 500
 """What a passage is taken to have when the cost of answers is estimated: the default chunk size, so rather too much."""
 
@@ -99,7 +100,8 @@ def choose_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
     spelled = [each for name in names or DEFAULT_METRICS for each in (ANSWER_METRICS if name == "answers" else (name,))]
     if names and all(name == "answers" for name in names):
         spelled = [*DEFAULT_METRICS, *spelled]
-    return tuple(parse_metric(name) for name in dict.fromkeys(spelled))
+    # By this one a question passes or fails.
+    return tuple(parse_metric(name) for name in dict.fromkeys([*spelled, PASSING]))
 
 
 def plan_run(workshop: Workshop, subject: Subject, selection: Selection, grid: Grid, metrics: Sequence[Metric]) -> Plan:

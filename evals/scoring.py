@@ -11,7 +11,7 @@ import numpy as np
 
 from evals.golden import Question
 from evals.metrics import Gold, Metric, Score, Shown, evidence_rank, score_answer, score_retrieval
-from evals.results import RANKED
+from evals.results import ANSWERING, RANKED
 from sitt_core.pipeline import Asking, Engine, Ranking, rank
 from sitt_core.store.reading import Corpus, Index
 from sitt_core.types import Answer, Citation, Hit, Matrix, Place, Provider
@@ -197,7 +197,7 @@ def answer_row(question: Question, gold: Gold, engine: Engine, provider: Provide
     spent = (time.perf_counter() - started) * 1000
     kept = _kept(answer)
     if answer.problem:
-        return {"error": f"answer: {answer.problem}", "answer": kept, "ms_answer": round(spent, 3)}
+        return {"error": f"{ANSWERING}{answer.problem}", "answer": kept, "ms_answer": round(spent, 3)}
     scores = score_answer(
         gold,
         refused=answer.refused,

@@ -11,7 +11,7 @@ from evals.golden import FLOOR, UNANSWERABLE
 from evals.metrics import BINARY, parse_metric
 from evals.results import STAGES, Entry, Run, errors, matrices
 from evals.statistics import Interval, interval
-from sitt_core.configuration import BY_NAME, applies
+from sitt_core.configuration import BY_NAME, applies, configure
 
 HEADLINE = "recall@5"
 SEED = 0
@@ -57,19 +57,21 @@ def labels(run: Run) -> list[str]:
     entries = run.manifest.configurations
     varying = [name for name in BY_NAME if len({str(entry.fields.get(name)) for entry in entries}) > 1]
     # A field that another decides is not said again.
-    varying = [name for name in varying if not _follows(name, varying, entries)]
+    varying = [name for name in varying if not any(follows(name, leader, entries) for leader in varying)]
     if len(entries) == 1 or not varying:
         return [entry.slug for entry in entries]
     return [" · ".join(_value(name, entry) for name in varying if applies(name, entry.configuration)) for entry in entries]
 
 
-def _follows(name: str, varying: Sequence[str], entries: Sequence[Entry]) -> bool:
-    """Whether an earlier varying field decides this one, as a strategy its size."""
-    for leader in varying[: varying.index(name)]:
-        pairs = {(str(entry.fields.get(leader)), str(entry.fields.get(name))) for entry in entries}
-        if len(pairs) == len({first for first, _ in pairs}):
-            return True
-    return False
+FOLLOWS = {"chunking.strategy": ("chunking.size", "chunking.overlap"), "answer.provider": ("answer.model",)}
+"""What a field brings along unless it is said: a strategy its size and overlap, a provider its model."""
+
+
+def follows(name: str, leader: str, entries: Sequence[Entry]) -> bool:
+    """Whether a field is in all entries what another one brings along, so that it is no difference of its own."""
+    return name in FOLLOWS.get(leader, ()) and all(
+        entry.fields[name] == configure({leader: entry.fields[leader]})[name] for entry in entries
+    )
 
 
 def _value(name: str, entry: Entry) -> str:
@@ -135,7 +137,7 @@ def _abstention(
 
 def passes(row: Mapping[str, Any]) -> bool:
     """Whether a question passes: a document that it expects is among what is shown."""
-    return next((row[name] for name in (TOP_K, HEADLINE) if name in row), None) == 1.0
+    return row.get(TOP_K) == 1.0
 
 
 TABLE = (HEADLINE, "recall@2000t", "coverage@2000t", "document-ndcg@10", "refused", "citation-precision")

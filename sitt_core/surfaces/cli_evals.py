@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evals import analysis, beir, golden, grid, results, side_by_side, summary
+from evals import analysis, beir, editing, golden, grid, results, side_by_side, summary
 from evals import confirm as confirmations
 from evals import gate as gates
 from evals import run as runner
@@ -236,6 +236,8 @@ class _Verdicts:
         elif not question.answerable:
             said = "" if row.get("refused") is None else " refused" if row["refused"] else " answered"
             print(f"  –   {question.id}{where}  not answerable{said}", flush=True)
+        elif row.get(summary.TOP_K) is None:
+            print(f"  –   {question.id}{where}  {(row.get('why') or {}).get(summary.TOP_K, 'no score')}", flush=True)
         elif summary.passes(row):
             print(f"PASS  {question.id}{where}  rank {row.get('rank_shown') or '–'}", flush=True)
         else:
@@ -508,7 +510,7 @@ def check(
     with named_failures(as_json_), reporting(None) as report:
         workshop = build.Workshop(settings_of(None)[0])
         subject = open_questions(workshop, questions, corpus, report=report)
-        found = golden.check_questions(subject.golden, subject.corpus.all_documents())
+        found = editing.without_sealed(golden.check_questions(subject.golden, subject.corpus.all_documents()), subject.golden)
         counts, shares = _counted(subject.golden), golden.sealed_shares(subject.golden)
         if as_json_:
             print_json(

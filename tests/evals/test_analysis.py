@@ -100,6 +100,22 @@ class TestEffect:
         run = a_run(tmp_path, entries, columns(GOOD, HALF, HALF))
         assert list(analysis.varying_fields(run)) == ["chunking.strategy"]
 
+    def test_confounded_fields_have_no_effect_of_their_own(self, tmp_path: Path) -> None:
+        """Where two fields always change together, neither is given the difference."""
+        run = a_run(tmp_path, [entry(keyword="bm25s", top_k=5), entry(keyword="off", top_k=10)], columns(GOOD, HALF))
+        assert list(analysis.varying_fields(run)) == ["keyword", "top_k"]
+        assert analysis.effect(run, "keyword") is None
+        assert analysis.effect(run, "top_k") is None
+        assert not any("beats" in sentence for sentence in findings(run))
+
+    def test_a_configuration_that_failed_takes_only_its_own_group_along(self, tmp_path: Path) -> None:
+        """The others still say what the field does."""
+        entries = [entry(keyword=keyword, top_k=top_k) for top_k in (5, 3) for keyword in ("bm25s", "off")]
+        run = a_run(tmp_path, entries, columns(GOOD, HALF, [None] * len(GOOD), HALF))
+        made = analysis.effect(run, "keyword")
+        assert made is not None
+        assert (made.matched, [standing.mean.mean for standing in made.leaderboard.standings]) == (1, [1.0, 0.5])
+
     def test_nothing_matched_is_none(self, tmp_path: Path) -> None:
         """Where no two configurations differ in that field alone, nothing is said of it."""
         run = a_run(tmp_path, [entry(keyword="off", top_k=3), entry()], columns(GOOD, HALF))
@@ -140,6 +156,24 @@ def test_how_often_was_tried(tmp_path: Path) -> None:
 
 
 class TestFindings:
+    def test_leaving_out_the_hard_questions_makes_no_winner(self, tmp_path: Path) -> None:
+        """A configuration that is defined for a third of them is not comparable, however high its mean, and beats nobody."""
+        some: list[float | None] = [1.0] * 20 + [None] * (len(GOOD) - 20)
+        run = a_run(tmp_path, [entry(keyword="off"), entry(), entry(top_k=3)], columns(some, MOST, HALF))
+        assert [row.place for row in analysis.board(run).rows] == [1, 2, 0]
+        said = " ".join(findings(run))
+        assert f"the highest recall at 5 is {analysis.board(run).rows[0].label}: .95" in said
+        assert "is not comparable: defined for" in said
+        assert ".000" not in said
+
+    def test_refusing_is_nothing_to_rank_by(self, tmp_path: Path) -> None:
+        """More of it is not better: boards, duels and effects refuse it by name."""
+        run = a_run(tmp_path, [entry(), entry(top_k=3)], columns(GOOD, HALF), metrics=("refused",))
+        for look in (lambda: analysis.board(run, "refused"), lambda: analysis.duel((run, 0), (run, 1), "refused")):
+            with pytest.raises(InvalidInput, match="of which more is better"):
+                look()
+        assert findings(run)
+
     def test_what_beats_what_by_how_much(self, tmp_path: Path) -> None:
         """The winner, the losers with the difference and its interval, what cannot be told apart, what was tried."""
         entries = [entry(keyword=keyword, top_k=top_k) for keyword in ("bm25s", "off") for top_k in (5, 3)]

@@ -386,14 +386,15 @@ class TestHighlights:
         assert charts.highlighted(board(written_run(tmp_path / "none", []))) == ()
 
 
-class TestManyDocuments:
-    @pytest.fixture(scope="class")
-    def scores(self) -> Any:
-        """2,400 questions about 1,200 documents that move a little together, under four configurations, one far below."""
-        rng = np.random.default_rng(7)
-        shared = rng.random((1_200, 1)).repeat(2, axis=0)
-        return ((rng.random((2_400, 4)) + shared) / 2 < [0.6, 0.59, 0.5, 0.3]).astype(float)
+@pytest.fixture
+def scores() -> Any:
+    """2,400 questions about 1,200 documents that move a little together, under four configurations, one far below."""
+    rng = np.random.default_rng(7)
+    shared = rng.random((1_200, 1)).repeat(2, axis=0)
+    return ((rng.random((2_400, 4)) + shared) / 2 < [0.6, 0.59, 0.5, 0.3]).astype(float)
 
+
+class TestManyDocuments:
     def test_drawn_in_groups_the_figures_stay(self, scores: Any) -> None:
         """Limits, yardstick and ties are near those of documents drawn one by one, and notes say what was done."""
         grouped = draw_documents([f"d{at // 2}" for at in range(2_400)])

@@ -270,6 +270,8 @@ def _document(corpus: Corpus, document_id: str) -> Any:
 
 def draw_send() -> None:
     """A button that takes the same configurations to the lab."""
-    if st.button("Send to the Lab", help="Ask every golden question under these configurations.", key="compare send"):
+    if st.button(
+        "Send to the Lab", help="Ask every open golden question under these configurations; filters stay here.", key="compare send"
+    ):
         lab_new.hand_over({plain_label(f"{letter} {each.slug}"): each for letter, each in zip(LETTERS, chosen(), strict=False)})
         st.switch_page("pages/lab.py")

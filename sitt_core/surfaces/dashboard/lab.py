@@ -11,7 +11,7 @@ import streamlit as st
 from evals import analysis, charts, results
 from evals.analysis import Board
 from evals.charts import Chart, number
-from evals.report import default_metric, report_html
+from evals.report import default_metric, ranked_metrics, report_html
 from evals.results import Run
 from evals.subject import DATASET
 from evals.summary import labels
@@ -141,7 +141,7 @@ def _choose_run(current: Run) -> None:
 
 
 def _choose_metric(run: Run) -> str:
-    there = list(run.manifest.metrics)
+    there = [name for name in run.manifest.metrics if name != "refused"]  # of which more is not better
     if st.session_state.get(METRIC) not in there:
         st.session_state[METRIC] = default_metric(run)
     return str(

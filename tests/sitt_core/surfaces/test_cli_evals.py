@@ -171,6 +171,21 @@ def test_check_finds_what_is_wrong(evals: Run, variables: dict[str, str]) -> Non
     assert "stale      gone" in evals("questions", "check", "--questions", variables["TALES"], "--corpus", "tales").stdout
 
 
+def test_check_tells_nothing_of_what_is_sealed(evals: Run, variables: dict[str, str], tmp_path: Path) -> None:
+    """That something is wrong with a sealed question is told; its words, documents and evidence are not."""
+    hidden = [
+        {"id": "s1", "kind": "detail", "split": "sealed", "text": "What sleeps in the secret orchard?", "documents": ["gone.md"],
+         "evidence": [[{"document": "gone.md", "quote": "a secret quotation"}]]},
+        {"id": "o1", "kind": "detail", "text": "What sleeps in the secret orchard?", "documents": ["lake.md"]},
+    ]  # fmt: skip
+    file = tmp_path / "hidden.yaml"
+    file.write_text(yaml.safe_dump(hidden))
+    for form in (("--json",), ()):
+        result = evals("questions", "check", "--questions", str(file), "--corpus", "tales", *form)
+        assert (result.exit_code, "s1" in result.stdout) == (1, True)
+        assert not any(word in result.stdout for word in ("secret", "gone.md"))
+
+
 def test_an_export_is_a_beir_folder_that_can_be_run(evals: Run, variables: dict[str, str], tmp_path: Path) -> None:
     """Written, read back as a corpus of its own, and scored; the sealed question stays at home."""
     folder = tmp_path / "tales-out"
@@ -232,9 +247,14 @@ def test_a_gate_and_its_baseline(run: Run, evals: Run) -> None:
     assert as_json(evals("baseline", "list", "--json"))["baselines"]["main"]["key"] == keys[5]
     same = evals("gate", told["run"], "--baseline", "main", "--config", keys[5], "--metric", "recall@top_k")
     assert (same.exit_code, "PASS" in same.stdout) == (0, True)
-    worse = evals("gate", told["run"], "--baseline", "main", "--config", keys[1], "--metric", "recall-all@5", "--max-drop", "0")
-    assert worse.exit_code == 0  # recall-all@5 does not follow top K
-    assert "two runs on the same" not in worse.output
+    one = as_json(run("--set", "keyword=off", "--set", "dense=exact", "--set", "top_k=1", "--json"))
+    worse = evals("gate", one["run"], "--baseline", "main", "--metric", "recall@top_k", "--max-drop", "0")
+    before, after = (figures["metrics"]["recall@top_k"]["mean"] for figures in (told["results"][0], one["results"][0]))
+    assert after < before
+    assert (worse.exit_code, "FAIL  recall@top_k fell by" in worse.stdout) == (1, True)
+    fewer = as_json(run("--kinds", "detail", "--json"))
+    assert "the same choice of questions" in named(evals("gate", fewer["run"], "--baseline", "main"), "InvalidInput")
+    assert evals("gate", fewer["run"], "--baseline", "main", "--common").exit_code == 0
     assert "the name of a baseline" in named(evals("gate", told["run"], "--baseline", "mian", "--config", keys[5]), "NotFound")
 
 
