@@ -217,6 +217,7 @@ class Writer:
         self.run = run
         path = run.folder / ROWS
         try:
+            _take_out_broken_off(path)
             self.finished = _repair(path)
             (run.folder / TABLE).unlink(missing_ok=True)  # the lines count again until they are whole
             self._file: TextIOWrapper = path.open("a", encoding="utf-8", buffering=1)
@@ -284,6 +285,21 @@ def _repair(path: Path) -> set[tuple[int, int]]:
     return finished
 
 
+def _take_out_broken_off(path: Path) -> None:
+    """Leaves out the rows whose answer broke off, so that they are made again: the service that was down may be up."""
+    if not path.is_file():
+        return
+    marked = f'"error":"{ANSWERING}'.encode()
+    part = path.with_suffix(".part")
+    with path.open("rb") as file:
+        if not any(marked in line for line in file):
+            return
+        file.seek(0)
+        with part.open("wb") as kept:
+            kept.writelines(line for line in file if marked not in line)
+    part.replace(path)
+
+
 def columns(metrics: Sequence[str]) -> dict[str, str]:
     """The columns of a run's rows with their DuckDB types.
 
@@ -329,9 +345,20 @@ def _name(column: str) -> str:
 def _compact(run: Run) -> None:
     part = run.folder / f"{TABLE}.part"
     (run.folder / TABLE).unlink(missing_ok=True)
-    with _reading(run) as connection:
+    with _writing_table(run) as connection:
         connection.execute(f"COPY (SELECT * FROM {_source(run)} ORDER BY c, q) TO {_literal(part)} (FORMAT parquet)")
     part.replace(run.folder / TABLE)
+
+
+@contextlib.contextmanager
+def _writing_table(run: Run) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        with duckdb.connect() as connection:
+            yield connection
+    except duckdb.Error as error:
+        for part in run.folder.glob("*.parquet.part"):
+            part.unlink(missing_ok=True)
+        raise _unwritable(run.folder, OSError(str(error).splitlines()[0])) from error
 
 
 @contextlib.contextmanager

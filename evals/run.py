@@ -11,10 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from evals.golden import GoldenSet, Question, resolve
 from evals.grid import Grid
 from evals.metrics import ANSWER_METRICS, DEFAULT_METRICS, Metric, parse_metric
-from evals.results import Asked, Entry, Manifest, Run, Writer, create, new_id, open_run, writing
+from evals.results import Asked, Entry, Manifest, Run, Writer, create, matrices, new_id, open_run, writing
 from evals.scoring import Embedded, Found, Ground, Texts, answer_row, embed_questions, find, retrieval_row, without_own_id
 from evals.subject import Subject
 from sitt_core.build import Workshop
@@ -134,6 +136,16 @@ def _most_dollars(workshop: Workshop, configuration: Configuration, count: int) 
         most_output_tokens=workshop.settings.models.max_tokens,
     )
     return None if each is None else count * each
+
+
+def dollars_left(workshop: Workshop, run: Run) -> float | None:
+    """The most that the answers still missing from a run can cost; None where a price is not known."""
+    if not any(metric in ANSWER_METRICS for metric in run.manifest.metrics):
+        return 0.0
+    missing = np.isnan(matrices(run, ["c"])["c"]).sum(axis=0).tolist()
+    entries = [(entry.configuration, count) for entry, count in zip(run.manifest.configurations, missing, strict=True)]
+    costs = [_most_dollars(workshop, each, count) for each, count in entries if each.answer_provider != "extractive" and count]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
 def _language(corpus: Corpus) -> str:

@@ -195,6 +195,8 @@ def answer_row(question: Question, gold: Gold, engine: Engine, provider: Provide
     started = time.perf_counter()
     answer = asyncio.run(Asking(question.text, engine, provider).run())
     spent = (time.perf_counter() - started) * 1000
+    if answer.stop == "stopped":
+        raise KeyboardInterrupt  # asyncio turns Ctrl-C into cancelling the answer, which keeps what has come: no row is made of that
     kept = _kept(answer)
     if answer.problem:
         return {"error": f"{ANSWERING}{answer.problem}", "answer": kept, "ms_answer": round(spent, 3)}

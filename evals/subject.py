@@ -1,6 +1,6 @@
 """What a run is about: a golden set and the corpus that it asks, found again by name or path."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,15 +49,27 @@ def open_questions(workshop: Workshop, place: str, corpus: str = DEFAULT_CORPUS,
         golden = load_all(workshop.settings, corpus, titles)
     elif golden is None:  # the field guide under another name
         golden = with_named(load_questions(place), titles)
-    return Subject(opened, golden, place if kept else str(Path(place).expanduser().resolve()))
+    missing = missing_documents(golden, [document.id for document in opened.documents])
+    notes = (f"{len(missing)} expected documents are not in the corpus and count as not found",) if missing else ()
+    return Subject(opened, golden, place if kept else str(Path(place).expanduser().resolve()), notes)
 
 
 def open_dataset(
-    workshop: Workshop, spec: str, *, split: str = DEFAULT_SPLIT, corpus: str = "", language: str = "", first: Configuration, report: Report
+    workshop: Workshop,
+    spec: str,
+    *,
+    split: str = DEFAULT_SPLIT,
+    corpus: str = "",
+    language: str = "",
+    first: Configuration,
+    require: Callable[[GoldenSet], object],
+    dry_run: bool = False,
+    report: Report,
 ) -> Subject:
     """A BEIR collection: its questions of one split, and its documents as a corpus, made or brought up to date first.
 
     The corpus is named like the folder unless `corpus` says otherwise; a new one is published with the index of `first`.
+    `require` looks at the questions before anything is built, and raises what it will; with `dry_run` nothing is built.
     Raises InvalidInput, NotFound, SourceError or StoreError.
     """
     if not spec.startswith(DATASET) or spec == DATASET:
@@ -65,7 +77,8 @@ def open_dataset(
     folder = Path(spec.removeprefix(DATASET)).expanduser().resolve()
     name = check_corpus_name(corpus or folder.name.lower())
     collection = read_collection(folder, split=split)
-    _update(workshop, f"{DATASET}{folder}", name, language, first, report)
+    require(collection.golden)
+    _update(workshop, f"{DATASET}{folder}", name, language, first, report, dry_run=dry_run)
     opened = workshop.corpus(name)
     missing = missing_documents(collection.golden, [document.id for document in opened.documents])
     notes = list(collection.notes)
@@ -84,7 +97,9 @@ def reopen(workshop: Workshop, place: str, corpus: str, *, report: Report) -> Su
     return Subject(workshop.corpus(corpus), collection.golden, place, collection.notes)
 
 
-def _update(workshop: Workshop, source: str, name: str, language: str, first: Configuration, report: Report) -> None:
+def _update(
+    workshop: Workshop, source: str, name: str, language: str, first: Configuration, report: Report, *, dry_run: bool = False
+) -> None:
     """Brings a corpus to what its source holds; an unchanged one is left alone."""
     existing = corpus_or_none(workshop, name)
     listing, place = read_source(source, existing)
@@ -98,6 +113,12 @@ def _update(workshop: Workshop, source: str, name: str, language: str, first: Co
     plan = plan_update(existing, listing)
     if existing and plan.is_empty:
         return
+    if dry_run:
+        raise InvalidInput(
+            expected=f"{name} to be a corpus already, to plan with",
+            got=f"{len(listing.documents):,} documents of which it lacks {len(plan.added) + len(plan.changed):,}",
+            remedy=f"Make it first: python -m sitt_core update --source {source} --corpus {name}",
+        )
     require_removals_allowed(plan, 0)
     spoken = language or (existing.meta.get("language", DEFAULT_LANGUAGE) if existing else DEFAULT_LANGUAGE)
     recipe = workshop.recipe(first, language=spoken)

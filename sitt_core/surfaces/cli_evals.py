@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -114,15 +114,21 @@ def run(
         settings, base = settings_of(set_)
         workshop = build.Workshop(settings)
         if resume:
-            made = results.open_run(settings.runs_dir, resume)
+            chosen_too = [dataset, corpus, language, grid_, preset, metrics, kinds, split, name, baseline, set_]
+            made = _resumed(workshop, resume, alone=not any(chosen_too) and questions == FIELD_GUIDE, dry_run=dry_run)
+            if dry_run:
+                return
+            if runner.dollars_left(workshop, made) != 0.0 and not (yes or job):
+                ask_first(f"Go on, for {_cost(runner.dollars_left(workshop, made))}?", as_json=as_json_)
             subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
         else:
-            _require_open(split, dataset)
+            _require_open(split, dataset, as_json_)
             expanded = grid.expand(grid.parse_grid(grid_ or []), [_preset(each, settings, base) for each in preset or ["default"]])
             chosen = runner.choose_metrics(metrics or [])
             if not expanded.configurations:
-                print("\n".join(f"skipped {line}" for line in expanded.skipped), file=sys.stderr)
-                raise typer.Exit(2)
+                _wrong_usage("; ".join(f"skipped {line}" for line in expanded.skipped), as_json_)
+            named_baseline = _baseline(baseline, expanded)
+            selection = runner.Selection(tuple(kinds or ()))
             if dataset:
                 subject = open_dataset(
                     workshop,
@@ -131,30 +137,53 @@ def run(
                     corpus=corpus,
                     language=language,
                     first=expanded.configurations[0],
+                    require=selection.of,
+                    dry_run=dry_run,
                     report=report,
                 )
             else:
                 subject = open_questions(workshop, questions, corpus or DEFAULT_CORPUS, report=report)
-            plan = runner.plan_run(workshop, subject, runner.Selection(tuple(kinds or ())), expanded, chosen)
+            plan = runner.plan_run(workshop, subject, selection, expanded, chosen)
             if not as_json_ or dry_run:
                 _print_plan(plan, subject, as_json_)
             if dry_run:
                 return
             if plan.dollars != 0.0 and not yes:
                 ask_first("Spend that?", as_json=as_json_)
-            made = runner.start(workshop, subject, plan, name=name, baseline=_baseline(baseline, expanded))
+            made = runner.start(workshop, subject, plan, name=name, baseline=named_baseline)
         told = None if quiet or as_json_ or job else _Verdicts(made)
         done = _carry_out(workshop, made, subject, report, told, as_json_)
         _print_results(done, as_json_)
 
 
-def _require_open(split: str, dataset: str) -> None:
+def _resumed(workshop: build.Workshop, run_id: str, *, alone: bool, dry_run: bool) -> Run:
+    """The run to go on with; raises InvalidInput when something was chosen anew, which its rows could not follow."""
+    made = results.open_run(workshop.settings.runs_dir, run_id)
+    if not alone:
+        raise InvalidInput(
+            expected="--resume by itself: a run goes on as it was begun",
+            got="other choices with it",
+            remedy="Leave them out, or start a new run.",
+        )
+    if dry_run:
+        left = made.wanted - results.count(made)
+        print(f"{left:,} of {made.wanted:,} rows are missing from {made.manifest.id}, {_cost(runner.dollars_left(workshop, made))}")
+    return made
+
+
+def _require_open(split: str, dataset: str, as_json_: bool) -> None:
+    if not dataset and split == "sealed":
+        _wrong_usage("sealed questions are asked by confirm alone: python -m evals confirm RUN:KEY", as_json_)
     if not dataset and split not in ("", "open"):
-        if split == "sealed":
-            print("Sealed questions are asked by confirm alone: python -m evals confirm RUN:KEY", file=sys.stderr)
-        else:
-            print(f"expected --split open, got {shown(split)}; only a --dataset has others", file=sys.stderr)
-        raise typer.Exit(2)
+        _wrong_usage(f"expected --split open, got {shown(split)}; only a --dataset has others", as_json_)
+
+
+def _wrong_usage(said: str, as_json_: bool) -> NoReturn:
+    """Ends with exit code 2 and a line, as JSON too where that was asked for."""
+    if as_json_:
+        print_json({"error": {"kind": "WrongUsage", "message": said}})
+    print(said, file=sys.stderr)
+    raise typer.Exit(2)
 
 
 def _preset(name: str, settings: Settings, base: Configuration) -> Configuration:
@@ -470,7 +499,7 @@ def confirm(
         subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
         path = confirmations.log_file(subject, settings)
         use = len(confirmations.uses(path)) + 1
-        if not (yes or job):
+        if not (yes or job or as_json_):
             print(
                 f"This is use {use} of the sealed questions of {subject.golden.name}, at the level {confirmation_level(use):g}; it is logged in {path.name}."
             )
