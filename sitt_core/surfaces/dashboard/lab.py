@@ -11,7 +11,7 @@ import streamlit as st
 from evals import analysis, charts, results
 from evals.analysis import Board
 from evals.charts import Chart, number
-from evals.report import default_metric, ranked_metrics, report_html
+from evals.report import default_metric, report_html
 from evals.results import Run
 from evals.subject import DATASET
 from evals.summary import labels
@@ -33,6 +33,7 @@ SECTION, KEPT_SECTION = "lab section", "lab section kept"
 METRIC, LETTERED, SIDE_A, SIDE_B = "lab metric", "lab lettered", "lab A", "lab B"
 MOST_COLUMNS = 50
 """How many configurations the heat map shows; the best."""
+PART_WIDTH = 180
 LISTED = 15
 """How many questions of a duel are listed at once."""
 
@@ -173,7 +174,14 @@ def draw_leaderboard(run: Run, metric: str, colours: Palette) -> None:
     made = lab_data.board_of(run, metric)
     chart = charts.leaderboard(made, colours, highlights=lettered(run, made))
     draw_chart(chart)
-    st.dataframe([board_row(row) for row in chart.rows], hide_index=True, height=min(460, 38 + 35 * len(chart.rows)), key="lab board")
+    st.dataframe(
+        [board_row(row) for row in chart.rows],
+        hide_index=True,
+        height=min(460, 38 + 35 * len(chart.rows)),
+        key="lab board",
+        placeholder="–",
+        column_config={"said": st.column_config.Column(width=112)},
+    )
     with st.container(key="lab-confirm"):
         _draw_confirm(run, made)
     tried = analysis.ever_run(lab_data.all_runs(), run.manifest.golden_sha256)
@@ -312,7 +320,12 @@ def draw_questions(run: Run, metric: str, colours: Palette) -> None:
     if len(parts) > 1:
         at = (
             st.number_input(
-                f"Part of {len(parts)}", 1, len(parts), key="lab part", help="A browser draws about two thousand cells at once."
+                f"Part of {len(parts)}",
+                1,
+                len(parts),
+                key="lab part",
+                width=PART_WIDTH,
+                help="A browser draws about two thousand cells at once.",
             )
             - 1
         )
@@ -415,7 +428,7 @@ def _draw_duel_rows(run: Run, rows: Sequence[Mapping[str, Any]], sides: Sequence
         st.html('<div class="sl-small">None.</div>')
         return
     pages = -(-len(kept) // LISTED)
-    at = st.number_input(f"Part of {pages}", 1, pages, key=f"lab duel part {by}") - 1 if pages > 1 else 0
+    at = st.number_input(f"Part of {pages}", 1, pages, key=f"lab duel part {by}", width=PART_WIDTH) - 1 if pages > 1 else 0
     at = min(at, pages - 1)
     st.html(
         f'<div class="sl-small">{at * LISTED + 1:,} to {min(len(kept), (at + 1) * LISTED):,} of {len(kept):,}. A link opens the question in Explore, under that side.</div>'
@@ -426,7 +439,7 @@ def _draw_duel_rows(run: Run, rows: Sequence[Mapping[str, Any]], sides: Sequence
             asked = f'<div class="sl-asked-of" dir="auto">{escape(row["text"])} <span>{escape(row["kind"])}</span></div>'
             st.html(asked, width="stretch")
             for letter, side in zip("AB", sides, strict=True):
-                _link(run, side, place_of[row["question"]], f"{letter} {number(row[letter])}")
+                _link(run, side, place_of[row["question"]], f"{letter} {number(row[letter])} →")
 
 
 def _link(run: Run, place: int, question: int, label: str) -> None:

@@ -288,10 +288,11 @@ def _draw_plan(subject: Subject, plan: Plan) -> None:
     with st.container(border=True):
         st.html(f'<h2 class="sl-h">What it takes</h2>{plan_html(subject, plan, pace(lab_data.all_runs(), subject, plan))}')
         if plan.grid.skipped:
-            with st.expander(f"{len(plan.grid.skipped):,} combinations are skipped"):
+            with st.expander(f"{len(plan.grid.skipped):,} skipped, with the reason"):
                 st.dataframe([{"why": line} for line in plan.grid.skipped], hide_index=True)
         if plan.missing:
-            with st.expander(f"{len(plan.missing):,} indexes are built first, about {human_seconds(building_seconds(plan))}"):
+            many = f"{len(plan.missing):,} indexes are" if len(plan.missing) > 1 else "One index is"
+            with st.expander(f"{many} built first, about {human_seconds(building_seconds(plan))}"):
                 st.dataframe(missing_rows(plan), hide_index=True)
         for line in lacking_keys(plan, lab_data.settings().keys_present):
             st.html(cards.notice([line], problem=True))

@@ -29,7 +29,7 @@ RESULTS, NEW, RUNS = "Results", "New run", "All runs"
 REFUSED = "lab refused"
 """The session's key of why the last button did nothing, said at the next run."""
 POLL_SECONDS = 1.0
-JOB_SHARE, ROWS_SHARE = 10, 30
+JOB_SHARE, ROWS_SHARE = 20, 30
 """A job's progress and a run's rows are read again after so many times what the last reading took: that must not slow the run."""
 DELETING, NAME = "lab deleting", "lab name"
 
