@@ -116,11 +116,6 @@ def is_binary(metric: str) -> bool:
     return parse_metric(metric).family in BINARY
 
 
-def chosen_questions(run: Run, kinds: Sequence[str] = ()) -> NDArray[np.bool_]:
-    """Which questions a figure is about: those of the kinds, or the headline's."""
-    return np.array([asked.kind in kinds for asked in run.questions], dtype=bool) if kinds else headline(run)
-
-
 def clusters(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
     """What each chosen question belongs to: its primary document."""
     return [asked.primary for asked, wanted in zip(run.questions, chosen, strict=True) if wanted]
@@ -252,9 +247,9 @@ def baseline_place(run: Run, key: str = "") -> int | None:
     return run.place_of(wanted) if wanted else None
 
 
-def board(run: Run, metric: str = HEADLINE, *, baseline: str = "", kinds: Sequence[str] = ()) -> Board:
+def board(run: Run, metric: str = HEADLINE, *, baseline: str = "") -> Board:
     """The leaderboard of a run; raises InvalidInput, NotFound or StoreError."""
-    chosen = chosen_questions(run, kinds)
+    chosen = headline(run)
     read = matrices(run, [rankable(run, metric), "ms_total", "tokens"])
     scores = read[metric][chosen]
     drawing = draw_documents(clusters(run, chosen))
@@ -353,7 +348,7 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
     """
     require_same_questions(one[0], other[0], common=common)
     sides = [_scores_by_question(run, place, metric) for run, place in (one, other)]
-    wanted = chosen_questions(one[0])
+    wanted = headline(one[0])
     asked = [each for each, chosen in zip(one[0].questions, wanted, strict=True) if chosen and (each.id, each.text) in sides[1]]
     if not asked:
         raise InvalidInput(expected="questions that both were asked", got="none in common", remedy="Compare within one run.")
@@ -651,17 +646,20 @@ def trouble(run: Run, *, most: int = 200) -> list[dict[str, Any]]:
 
 
 def abstention_rows(run: Run) -> list[dict[str, Any]]:
-    """A row for every configuration: which share of the unanswerable, near-miss, off-topic and answerable questions it refused, with n."""
+    """A row for every configuration: the share of the unanswerable, near-miss, off-topic and answerable questions that it refused.
+
+    For each of the four a mean, `n …`, `low …` and `high …` (95 %, None for too few).
+    """
     if "refused" not in run.manifest.metrics:
         return []
-    return [
-        {
-            "configuration": result.label,
-            **{name: figure.mean for name, figure in result.abstention.items()},
-            **{f"n {name}": figure.n for name, figure in result.abstention.items()},
-        }
-        for result in summarise(run)
-    ]
+    rows = []
+    for result in summarise(run):
+        row: dict[str, Any] = {"configuration": result.label}
+        for name, figure in result.abstention.items():
+            low, high = (figure.interval.low, figure.interval.high) if figure.interval else (None, None)
+            row |= {name: figure.mean, f"n {name}": figure.n, f"low {name}": low, f"high {name}": high}
+        rows.append(row)
+    return rows
 
 
 def ever_run(everything: Sequence[Run], golden_sha256: str) -> int:

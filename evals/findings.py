@@ -189,7 +189,8 @@ def _caveats(run: Run, everything: Sequence[Run]) -> Iterator[str]:
     tried = ever_run(everything, run.manifest.golden_sha256)
     stale = sum(bool(asked.stale) for asked in run.questions)
     if stale:
-        yield f"{stale} questions have stale evidence: what needs it is not defined for them."
+        said = "1 question has" if stale == 1 else f"{stale} questions have"
+        yield f"{said} stale evidence: what needs it is not defined there."
     if not any(asked.kind == UNANSWERABLE for asked in run.questions):
         yield "No unanswerable question was asked, so nothing is said about refusing."
     if tried > len(run.manifest.configurations):

@@ -96,6 +96,7 @@ DEFAULT_METRICS: tuple[str, ...] = (
     *("recall@1", "recall@3", "recall@5", "recall@10", "recall@20", "recall@top_k"),
     *("recall-all@5", "recall-all@10", "recall-share@5"),
     *("recall@1000t", "recall@2000t", "recall@4000t"),
+    *("recall-all@1000t", "recall-all@2000t", "recall-all@4000t"),
     *("coverage@5", "coverage@10", "coverage@1000t", "coverage@2000t", "coverage@4000t"),
     *("document-recall@5", "document-recall@10", "document-recall@100"),
     *("document-precision@5", "document-mrr@10", "document-ndcg@10", "document-map@100"),

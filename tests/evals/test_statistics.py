@@ -775,6 +775,9 @@ def test_why_the_size_is_the_effective_one(alike: float) -> None:
     assert surely(covers(*newcombe_limits(table), 0.0))[1] < 0.94
 
 
+KINDS = ["graded", "two unlike", "zero or one"]
+
+
 class TestLevel:
     """What is equal is called different in 5 % of all repetitions at most."""
 
@@ -790,28 +793,34 @@ class TestLevel:
         assert (surely(by_question)[0] > 0.05) == bool(alike and (not binary or alike == CLOSE))
 
     @staticmethod
-    def configurations(world: World, repetitions: int, *, unlike: int) -> Floats:
-        """Graded scores of 24 equal configurations, shape (questions, repetitions, 24), the last `unlike` of them of another kind."""
+    def latent_configurations(world: World, repetitions: int, *, unlike: int = 0) -> Floats:
+        """24 equal configurations, shape (questions, repetitions, 24), the last `unlike` of them of another kind."""
         kinds = world.latent(repetitions, 2)[..., [0] * (24 - unlike) + [1] * unlike] if unlike else 0
         own = world.latent(repetitions, 24)
         mixed = math.sqrt(0.35) * kinds + math.sqrt(0.05) * own if unlike else math.sqrt(0.4) * own
-        return graded(math.sqrt(0.6) * world.latent(repetitions, 1) + mixed)
+        return math.sqrt(0.6) * world.latent(repetitions, 1) + mixed
 
-    @pytest.mark.parametrize("unlike", [0, 2])
-    def test_holm(self, unlike: int) -> None:
+    @classmethod
+    def configurations(cls, world: World, repetitions: int, kind: str) -> Floats:
+        """Scores of 24 equal configurations: graded, graded with two unlike the rest, or 0 and 1 (nine in ten are 1)."""
+        latent = cls.latent_configurations(world, repetitions, unlike=2 if kind == "two unlike" else 0)
+        return hit(latent, 0.9) if kind == "zero or one" else graded(latent)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_holm(self, kind: str) -> None:
         """Of 23 configurations equal to the baseline, none is called different in 95 % of all repetitions."""
         world = World(9, 100, TOGETHER)
-        scores = self.configurations(world, 1000, unlike=unlike)
+        scores = self.configurations(world, 1000, kind)
         differences = (scores[..., 1:] - scores[..., :1]).reshape(100, -1)
         p = in_pieces(lambda some, seed: flip_p_values(some, world.documents, seed=seed, resamples=1999), differences, 23 * 20)
         wrong = np.array([min(holm(each.tolist())) <= 0.05 for each in p.reshape(1000, 23)])
         assert surely(wrong)[0] <= 0.05
 
-    @pytest.mark.parametrize("unlike", [0, 2])
-    def test_tie_set(self, unlike: int) -> None:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_tie_set(self, kind: str) -> None:
         """Of 24 equal configurations, all are in the tie set in 95 % of all repetitions, also when two are unlike the rest."""
         world = World(10, 60, TOGETHER)
-        scores = self.configurations(world, 1000, unlike=unlike)
+        scores = self.configurations(world, 1000, kind)
         wrong = np.array(
             [len(tie_set(scores[:, each], world.documents, seed=each, permutations=199).tied) < 24 for each in range(scores.shape[1])]
         )
@@ -819,7 +828,7 @@ class TestLevel:
 
     def test_why_labels_are_permuted_by_document(self) -> None:
         """Labels permuted by question leave out an equal configuration far more often than in 5 % of all repetitions."""
-        scores = self.configurations(World(11, 60, TOGETHER), 150, unlike=0)
+        scores = self.configurations(World(11, 60, TOGETHER), 150, "graded")
         wrong = np.array([len(tie_set(scores[:, each], None, seed=each, permutations=199).tied) < 24 for each in range(150)])
         assert surely(wrong)[0] > 0.1
 
@@ -854,7 +863,7 @@ class TestPower:
 
     def test_the_best_is_found(self) -> None:
         """A configuration better than its 23 equals by well over the yardstick is alone in the tie set."""
-        scores = TestLevel.configurations(World(14, 100, TOGETHER), 20, unlike=0)
+        scores = TestLevel.configurations(World(14, 100, TOGETHER), 20, "graded")
         scores[..., 5] += 0.5
         assert all(
             tie_set(scores[:, each], World(14, 100, TOGETHER).documents, seed=each, permutations=199).tied == (5,) for each in range(20)
