@@ -1,6 +1,7 @@
 """Golden questions: how they are written down, what is wrong with them, and where in a corpus their evidence stands."""
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -103,11 +104,12 @@ class GoldenSet:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with a question: `kind` is one word for it, `message` says it in full."""
+    """Something wrong with a question: `kind` is one word for it, `message` says it in full; `other` is a question that it names."""
 
     question: str
     kind: str
     message: str
+    other: str = ""
 
 
 def load_questions(place: str) -> GoldenSet:
@@ -364,15 +366,25 @@ def _trouble(quote: Quote, count: int) -> str:
     return f"not {quote.occurrence} times in" if quote.occurrence else "not in"
 
 
+Finder = Callable[[Quote], Sequence[Place]]
+"""Says where a quotation stands."""
+
+
+def finder(texts: Mapping[str, str]) -> Finder:
+    """`places_of` any quotation in the texts, by document; each is looked for once, however often it is asked about."""
+    return functools.cache(lambda quote: tuple(places_of(quote, texts.get(quote.document, ""))))
+
+
 def check_questions(golden: GoldenSet, documents: Sequence[Document]) -> list[Finding]:
-    """Everything that is wrong with a set against the corpus it asks, question by question."""
+    """Everything that is wrong with a set against the corpus it asks: one finding after the other, by what is checked."""
     texts = {document.id: document.text for document in documents}
+    find = finder(texts)
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         lambda: _unknown_documents(golden, texts),
-        lambda: _unresolved(golden, texts),
+        lambda: _unresolved(golden, find),
         lambda: _copied_wording(golden),
         lambda: _same_text(golden),
-        lambda: _split_apart(golden, texts),
+        lambda: _split_apart(golden, find),
         lambda: _unjudged(golden, texts),
     )
     return [finding for check in checks for finding in check()]
@@ -385,10 +397,10 @@ def _unknown_documents(golden: GoldenSet, texts: Mapping[str, str]) -> Iterator[
                 yield Finding(question.id, "document", f"{shown(document)} is not in the corpus")
 
 
-def _unresolved(golden: GoldenSet, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _unresolved(golden: GoldenSet, find: Finder) -> Iterator[Finding]:
     for question in golden.questions:
         for quote in itertools.chain.from_iterable(question.evidence):
-            count = len(places_of(quote, texts.get(quote.document, "")))
+            count = len(find(quote))
             if count != 1:
                 hint = "; say which by occurrence" if count else ""
                 yield Finding(question.id, "stale", f"{shown(quote.quote)} is {_trouble(quote, count)} {quote.document}{hint}")
@@ -420,31 +432,34 @@ def _same_text(golden: GoldenSet) -> Iterator[Finding]:
     for question in golden.questions:
         text = " ".join(_WORD.findall(question.text.casefold()))
         if text in seen:
-            yield Finding(question.id, "duplicate", f"asks the same as {seen[text]}")
+            yield Finding(question.id, "duplicate", f"asks the same as {seen[text]}", seen[text])
         seen.setdefault(text, question.id)
 
 
-def _split_apart(golden: GoldenSet, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _split_apart(golden: GoldenSet, find: Finder) -> Iterator[Finding]:
     """What is on both sides: a primary document, or a piece of evidence."""
     sides: dict[str, str] = {}
     for question in golden.questions:
         if question.split != sides.setdefault(question.primary, question.split):
             yield Finding(question.id, "split", f"is {question.split}, while another question about {question.primary} is not")
     open_, sealed = (
-        [(question.id, place) for question in golden.questions if question.split == side for place in _places(question, texts)]
+        [(question.id, place) for question in golden.questions if question.split == side for place in evidence_places(question, find)]
         for side in SPLITS
     )
     for id_, place in sealed:
-        shared = next((other for other, theirs in open_ if _overlap(place, theirs)), None)
+        shared = next((other for other, theirs in open_ if overlap(place, theirs)), None)
         if shared:
-            yield Finding(id_, "split", f"is sealed and shares evidence in {place.document_id} with {shared}, which is open")
+            message = f"is sealed and shares evidence in {place.document_id} with {shared}, which is open"
+            yield Finding(id_, "split", message, shared)
 
 
-def _places(question: Question, texts: Mapping[str, str]) -> list[Place]:
-    return [place for need in question.evidence for quote in need for place in places_of(quote, texts.get(quote.document, ""))]
+def evidence_places(question: Question, find: Finder) -> list[Place]:
+    """Every place where a quotation of the question's evidence stands."""
+    return [place for need in question.evidence for quote in need for place in find(quote)]
 
 
-def _overlap(one: Place, other: Place) -> bool:
+def overlap(one: Place, other: Place) -> bool:
+    """Whether two places have a character in common."""
     return one.document_id == other.document_id and one.start < other.end and other.start < one.end
 
 

@@ -1,5 +1,6 @@
 """Where a quotation stands in a text: word for word, with white space folded, or with case and typography aside too."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -52,7 +53,7 @@ def find_folded(text: str, quote: str) -> Iterator[Span]:
     words = unicodedata.normalize("NFC", quote).split()
     if not words:
         return
-    pattern = regex.compile(r"[\s\x1c-\x1f]+".join(regex.escape(word, literal_spaces=False) for word in words))
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))  # compiled several times as fast as by regex; its \s is that of split
     if unicodedata.is_normalized("NFC", text):
         yield from (Span(*found.span()) for found in pattern.finditer(text))
         return

@@ -875,6 +875,15 @@ class TestChecking:
         assert (finding.question, finding.kind) == ("x", "split")
         assert finding.message == f"is sealed, while another question about {primary} is not"
 
+    def test_each_quotation_is_looked_for_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However many checks want its place, and however many questions quote it: looking is what takes the time."""
+        asked: list[Quote] = []
+        monkeypatch.setattr("evals.golden.places_of", lambda quote, text: asked.append(quote) or places_of(quote, text))
+        again = [replace(each, id=f"{each.id} again", text=f"{each.text} Again") for each in self.RIGHT]
+        check_questions(GoldenSet("g", (*self.RIGHT, *again)), DOCUMENTS)
+        quotes = {quote for question in self.RIGHT for need in question.evidence for quote in need}
+        assert (len(asked), set(asked)) == (len(quotes), quotes)
+
     def test_other_documents_may_be_on_both_sides(self) -> None:
         """Only the primary one counts, and off-topic questions share nothing."""
         both = a_question("x", "W?", grades={"loch.md": 1, "nfd.md": 1})
