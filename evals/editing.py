@@ -2,7 +2,7 @@
 
 The bundled questions are part of the program and are never written. People's own stand in `notes/questions/CORPUS.yaml`, in the
 same format; that file is only ever replaced whole, while no other process changes it. What a sealed question says leaves this
-module in `load_all` and in a change of one's own alone: no row, finding or export holds it.
+module in `load_all`, `own_questions` and the shelf alone: no row, finding that is shown, or export holds it, nor its id.
 """
 
 import contextlib
@@ -35,7 +35,10 @@ from evals.golden import (
     Quote,
     check_questions,
     containment,
+    evidence_places,
+    finder,
     load_questions,
+    overlap,
     places_of,
     question_entry,
     read_questions,
@@ -49,7 +52,7 @@ from sitt_core.settings import DEFAULT_CORPUS, Settings
 from sitt_core.store.layout import check_corpus_name
 from sitt_core.store.reading import Corpus
 from sitt_core.text import check_question
-from sitt_core.types import Document, Place
+from sitt_core.types import Document
 
 FOLDER = "questions"
 LOCK_SECONDS = 5.0
@@ -104,7 +107,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A question in the list; of a sealed one `question` holds the id, the kind and the side alone.
+    """A question in the list; of a sealed one `question` holds the kind, the side and a number in place of the id.
 
     `version` changes with anything the question says. `shared` is the share of its wording that its evidence holds, None where it
     has no evidence or is sealed.
@@ -271,10 +274,20 @@ def change_question(settings: Settings, corpus: str, id_: str, seen: str, questi
         held[place] = question
 
 
-def delete_question(settings: Settings, corpus: str, id_: str, seen: str) -> None:
-    """Deletes one's own question of that id, whose version was `seen`; raises NotFound, InvalidInput, StoreError or Busy."""
+def delete_question(settings: Settings, corpus: str, seen: str) -> None:
+    """Deletes one's own question whose version is `seen`: all that the page knows of a sealed one.
+
+    Raises NotFound when it has been deleted or changed meanwhile, StoreError or Busy.
+    """
     with _writing(own_file(settings, corpus)) as held:
-        del held[_place_of(held, id_, seen)]
+        place = next((at for at, each in enumerate(held) if version(each) == seen), None)
+        if place is None:
+            raise NotFound(
+                expected="a question of your own as you saw it",
+                got="none that is still the same",
+                remedy="It may have been changed or deleted in another window: look at it again.",
+            )
+        del held[place]
 
 
 def accept_draft(settings: Settings, corpus: str, draft_id: str, question: Question) -> None:
@@ -453,19 +466,11 @@ def _words(text: str) -> str:
 
 def _shared_with_sealed(related: Sequence[Question], own: Sequence[Question], documents: Sequence[Document]) -> Iterator[Finding]:
     """Open ones of one's own whose evidence a sealed bundled question has too; the check tells that of the sealed one alone."""
-    texts = {document.id: document.text for document in documents}
-    sealed = [place for question in related if question.split == "sealed" for place in _places(question, texts)]
+    find = finder({document.id: document.text for document in documents})
+    sealed = [place for question in related if question.split == "sealed" for place in evidence_places(question, find)]
     for question in own:
-        if question.split == "open" and any(_overlap(one, other) for one in _places(question, texts) for other in sealed):
+        if question.split == "open" and any(overlap(one, other) for one in evidence_places(question, find) for other in sealed):
             yield Finding(question.id, "split", "shares evidence with a sealed question: seal it too, or choose other evidence")
-
-
-def _places(question: Question, texts: Mapping[str, str]) -> list[Place]:
-    return [place for need in question.evidence for quote in need for place in places_of(quote, texts.get(quote.document, ""))]
-
-
-def _overlap(one: Place, other: Place) -> bool:
-    return one.document_id == other.document_id and one.start < other.end and other.start < one.end
 
 
 def findings_of_one(shelf: Shelf, question: Question, documents: Sequence[Document], *, instead_of: str = "") -> list[Finding]:
@@ -473,19 +478,28 @@ def findings_of_one(shelf: Shelf, question: Question, documents: Sequence[Docume
     others = tuple(each for each in shelf.own if each.id not in (instead_of, question.id))
     related = _related(replace(shelf, bundled=(*shelf.bundled, *others)), [question])
     beside = replace(shelf, bundled=tuple(related), own=(question,))
-    return [each for each in findings_of_own(beside, documents) if each.question == question.id]
+    found = [each for each in findings_of_own(beside, documents) if each.question == question.id]
+    sealed = {each.id for each in related if each.split != "open"}
+    return [_kept_quiet(each) if each.other in sealed else each for each in found]
 
 
 def review(shelf: Shelf, findings: Iterable[Finding], own_findings: Iterable[Finding]) -> Review:
-    """The rows of the list, one's own first, then the bundled and the generated ones; sealed ones say nothing but that they are there."""
-    of_bundled, of_own = _by_question(findings), _by_question(own_findings)
-    rows = [
-        *(_row(question, "own", of_own.get(question.id, ())) for question in shelf.own),
-        *(_row(question, "bundled", of_bundled.get(question.id, ())) for question in shelf.bundled),
-        *(_row(question, "generated", ()) for question in shelf.generated),
-    ]
+    """The rows of the list: one's own, the bundled and the generated ones, of each the sealed last, which say only that they are there.
+
+    `findings` are of the bundled questions, `own_findings` of one's own. What belongs to no question is among the review's `others`.
+    """
+    sealed = {question.id for question in shelf.questions if question.split != "open"}
+    told: Mapping[Whose, Mapping[str, list[Finding]]]
+    told = {"bundled": _by_question(findings), "own": _by_question(own_findings), "generated": {}}
+    of: Mapping[Whose, Sequence[Question]] = {"own": shelf.own, "bundled": shelf.bundled, "generated": shelf.generated}
+    rows: list[Row] = []
+    for whose, questions in of.items():
+        names = sealed_names(questions, own=whose == "own")
+        shown_first = [question for question in questions if question.split == "open"]
+        rows += [_row(question, whose, told[whose].get(question.id, ()), sealed) for question in shown_first]
+        rows += [_sealed_row(question, whose, told[whose].get(question.id, ()), names) for question in _in_order(questions, names)]
     known = {question.id for question in shelf.bundled}
-    return Review(tuple(rows), tuple(each for id_, found in of_bundled.items() if id_ not in known for each in found))
+    return Review(tuple(rows), tuple(each for id_, found in told["bundled"].items() if id_ not in known for each in found))
 
 
 def _by_question(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -495,15 +509,34 @@ def _by_question(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return by_id
 
 
-def _row(question: Question, whose: Whose, findings: Sequence[Finding]) -> Row:
-    if question.split != "open":
-        return Row(masked(question), whose, version(question), tuple(map(_kept_quiet, findings)))
-    return Row(question, whose, version(question), tuple(findings), containment(question) if question.evidence else None)
+def _row(question: Question, whose: Whose, findings: Sequence[Finding], sealed: Collection[str]) -> Row:
+    kept = tuple(_kept_quiet(each) if each.other in sealed else each for each in findings)
+    return Row(question, whose, version(question), kept, containment(question) if question.evidence else None)
 
 
-def masked(question: Question) -> Question:
-    """What may be seen of a sealed question."""
-    return Question(question.id, "", question.kind, question.split)
+def _sealed_row(question: Question, whose: Whose, findings: Sequence[Finding], names: Mapping[str, str]) -> Row:
+    seen = Question(names[question.id], "", question.kind, question.split)
+    return Row(seen, whose, version(question), tuple(_kept_quiet(each, names[question.id]) for each in findings))
+
+
+def sealed_names(questions: Iterable[Question], *, own: bool = False) -> dict[str, str]:
+    """What stands for each sealed question, by its id, which may name a document or its first words: its kind and a number.
+
+    One's own are numbered in their order, so that their author finds them; others in an order that says nothing.
+    """
+    sealed = [question for question in questions if question.split != "open"]
+    counts: Counter[str] = Counter()
+    names = {}
+    for question in sealed if own else sorted(sealed, key=version):
+        counts[question.kind] += 1
+        names[question.id] = f"{'your ' * own}sealed {question.kind} {counts[question.kind]}"
+    return names
+
+
+def _in_order(questions: Iterable[Question], names: Mapping[str, str]) -> list[Question]:
+    """The sealed ones by kind, then by their number."""
+    places = {id_: place for place, id_ in enumerate(names)}
+    return sorted((each for each in questions if each.split != "open"), key=lambda each: (each.kind, places[each.id]))
 
 
 QUIET = {
@@ -520,14 +553,17 @@ QUIET = {
 
 
 def without_sealed(findings: Iterable[Finding], golden: GoldenSet) -> list[Finding]:
-    """The findings with those of sealed questions kept quiet, and those that name a sealed question."""
-    sealed = {question.id for question in golden.questions if question.split == "sealed"}
-    named = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(sealed, key=len, reverse=True))) + r")\b") if sealed else None
-    return [_kept_quiet(each) if each.question in sealed or (named and named.search(each.message)) else each for each in findings]
+    """The findings with a sealed question's words, documents and id left out, in its own and in those that name it."""
+    names = sealed_names(golden.questions)
+    return [
+        _kept_quiet(each, names.get(each.question, each.question)) if each.question in names or each.other in names else each
+        for each in findings
+    ]
 
 
-def _kept_quiet(finding: Finding) -> Finding:
-    return replace(finding, message=QUIET.get(finding.kind, "something is wrong with it"))
+def _kept_quiet(finding: Finding, name: str = "") -> Finding:
+    """The finding with its kind alone, of the question as it is, or under another name."""
+    return Finding(name or finding.question, finding.kind, QUIET.get(finding.kind, "something is wrong with it"))
 
 
 def selected(
@@ -775,11 +811,18 @@ def read_import(shelf: Shelf, data: bytes, documents: Sequence[Document]) -> Imp
         problems.append("the file holds no question")
     if problems:
         return Import((), tuple(problems))
-    held = {question.id for question in questions}
-    beside = replace(shelf, own=(*shelf.own, *questions))
-    by_id = {question.id: question for question in questions}
-    findings = [each for each in findings_of_own(beside, documents) if each.question in held]
-    return Import(questions, (), tuple(_kept_quiet(each) if by_id[each.question].split != "open" else each for each in findings))
+    return Import(questions, (), tuple(_findings_of_new(shelf, questions, documents)))
+
+
+def _findings_of_new(shelf: Shelf, questions: Sequence[Question], documents: Sequence[Document]) -> Iterator[Finding]:
+    """What would be marked of questions if they joined one's own."""
+    new = {question.id for question in questions}
+    sealed = {question.id for question in (*shelf.questions, *questions) if question.split != "open"}
+    names = sealed_names(questions, own=True)
+    for each in findings_of_own(replace(shelf, own=(*shelf.own, *questions)), documents):
+        if each.question in new:
+            hidden = each.question in sealed or each.other in sealed
+            yield _kept_quiet(each, names.get(each.question, "")) if hidden else each
 
 
 def _aliases(data: bytes) -> str:

@@ -17,7 +17,7 @@ from evals.editing import Import, Row, Shelf
 from evals.golden import Finding, Question, Quote
 from sitt_core import notes
 from sitt_core.settings import Settings
-from sitt_core.surfaces.dashboard import questions
+from sitt_core.surfaces.dashboard import questions, questions_edit, questions_html
 from sitt_core.types import Document
 from tests.dashboard.conftest import HOSTILE, served, settle, window
 from tests.dashboard.test_corpus import BARE, choose, fill, open_section
@@ -48,15 +48,15 @@ class TestHtml:
         record = {"provider": EVIL, "refused": False}
         logged = notes.Logged("a", "c", 0.0, NAME, {}, {}, record, "down", EVIL)
         drawn = [
-            questions.question_html(a_row(question, finding), needs, {EVIL: EVIL}),
-            questions.question_html(a_row(Question(EVIL, EVIL, "unanswerable", about=(EVIL,))), [], {}),
-            questions.draft_html(draft, None, needs),
-            questions.draft_html(draft, logged, needs),
-            questions.import_html(Import((), (EVIL,))),
-            questions.import_html(Import((question,), (), (finding,))),
-            questions.verdict_html([EVIL], [], question, side="open"),
-            questions.verdict_html([], [finding], question, side="open"),
-            questions.summary_html(Shelf(EVIL), editing.Review(())),
+            questions_html.question_html(a_row(question, finding), needs, {EVIL: EVIL}),
+            questions_html.question_html(a_row(Question(EVIL, EVIL, "unanswerable", about=(EVIL,))), [], {}),
+            questions_html.draft_html(draft, None, needs),
+            questions_html.draft_html(draft, logged, needs),
+            questions_html.import_html(Import((), (EVIL,))),
+            questions_html.import_html(Import((question,), (), (finding,))),
+            questions_html.verdict_html([EVIL], [], question, side="open"),
+            questions_html.verdict_html([], [finding], question, side="open"),
+            questions_html.summary_html(Shelf(EVIL), editing.Review(())),
         ]
         for each in drawn:
             assert "<img" not in each
@@ -64,16 +64,17 @@ class TestHtml:
 
     def test_a_sealed_question_shows_that_it_is_there_and_what_kind_of_thing_is_wrong(self) -> None:
         """With a line saying why it says no more, and how one's own can be changed all the same."""
-        sealed = Question("s", "A secret?", "detail", "sealed", {"lake.md": 1}, ((RISING,),), answer="Secretly.")
+        sealed = Question("secret-lake", "A secret?", "detail", "sealed", {"lake.md": 1}, ((RISING,),), answer="Secretly.")
         shelf = Shelf(NAME, own=(sealed,))
-        (row,) = editing.review(shelf, [], [Finding("s", "stale", "secret words are not in lake.md")]).rows
-        card, line = questions.question_html(row, [], {}), questions.table_row(row)
+        (row,) = editing.review(shelf, [], [Finding("secret-lake", "stale", "secret words are not in lake.md")]).rows
+        card, line = questions_html.question_html(row, [], {}), questions.table_row(row)
         for told in (card, repr(line)):
             assert "ecret" not in told
-            assert "lake.md" not in told
+            assert "lake" not in told
         assert "stay hidden" in card
         assert "file in the notes folder" in card
-        assert (line["check"], line["question"], line["id"]) == ("✗ stale", questions.SEALED, "s")
+        assert (line["check"], line["question"], line["id"]) == ("✗ stale", questions.SEALED, "your sealed detail 1")
+        assert "Your sealed detail 1" in card
 
     def test_a_row_says_in_words_what_is_wrong(self) -> None:
         """Each kind once; a question without findings says that as well."""
@@ -81,7 +82,7 @@ class TestHtml:
         stale = Finding("q", "stale", "a"), Finding("q", "stale", "b"), Finding("q", "wording", "c")
         assert questions.table_row(a_row(question, *stale))["check"] == "✗ stale, wording"
         assert questions.table_row(a_row(question))["check"] == "✓ fine"
-        assert "Nothing is wrong with it." in questions.question_html(a_row(question), [], {})
+        assert "Nothing is wrong with it." in questions_html.question_html(a_row(question), [], {})
 
     @pytest.mark.parametrize(
         ("quote", "held", "said"),
@@ -98,11 +99,11 @@ class TestHtml:
     )
     def test_evidence_says_where_it_stands(self, quote: Quote, held: Document | None, said: str) -> None:
         """Or what became of it."""
-        assert said in questions.look_up_html(editing.look_up(quote, held))
+        assert said in questions_html.look_up_html(editing.look_up(quote, held))
 
     def test_found_evidence_is_marked_in_its_context(self) -> None:
         """Word for word."""
-        drawn = questions.look_up_html(editing.look_up(Quote("lake.md", "traps of iron"), LAKE))
+        drawn = questions_html.look_up_html(editing.look_up(Quote("lake.md", "traps of iron"), LAKE))
         assert "Fishermen set <mark>traps of iron</mark>." in drawn
 
     @pytest.mark.parametrize(
@@ -112,15 +113,15 @@ class TestHtml:
         """Beside the answer; one whose answer has gone says so."""
         draft = notes.Draft("d", NAME, "Q?", "It is.", (), 0.0, "c/1")
         logged = notes.Logged("1", "c", 0.0, NAME, {}, {}, {"provider": "extractive", "refused": False}, thumb, note)
-        assert said in questions.draft_html(draft, logged, [])
-        assert "no longer kept" in questions.draft_html(draft, None, [])
-        assert "from explore" in questions.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, "explore"), None, [])
+        assert said in questions_html.draft_html(draft, logged, [])
+        assert "no longer kept" in questions_html.draft_html(draft, None, [])
+        assert "from explore" in questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, "explore"), None, [])
 
     def test_a_question_on_the_wrong_side_is_told_before_it_is_kept(self) -> None:
         """Where the others about its primary document are."""
         question = Question("q", "Where?", "detail", "open", {"lake.md": 1})
-        assert "are sealed: so should this one be" in questions.verdict_html([], [], question, side="sealed")
-        assert "so should" not in questions.verdict_html([], [], question, side="open")
+        assert "are sealed: so should this one be" in questions_html.verdict_html([], [], question, side="sealed")
+        assert "so should" not in questions_html.verdict_html([], [], question, side="open")
 
     def test_kinds_come_in_the_order_of_the_field_guide(self) -> None:
         """Kinds of one's own behind them."""
@@ -130,7 +131,7 @@ class TestHtml:
     def test_the_beginning_of_a_known_kind_is_that_kind(self) -> None:
         """Typed and entered, it would become one more; what begins two of them, or none, is taken as it is."""
         known = ("detail", "described", "unanswerable")
-        assert [questions.meant_kind(typed, known) for typed in ("Unans", "de", " mine ", "detail", "")] == [
+        assert [questions_edit.meant_kind(typed, known) for typed in ("Unans", "de", " mine ", "detail", "")] == [
             *("unanswerable", "de", "mine", "detail", ""),
         ]
 
@@ -147,7 +148,7 @@ STALE = ((Quote("sky.md", "A bird as broad as a barn crossed the evening sky."),
 KEPT = (
     Question("own-fine", "What came out of the water?", "detail", grades={"lake.md": 1}, evidence=((RISING,),)),
     Question("own-stale", "Which bird is huge?", "detail", grades={"sky.md": 1}, evidence=STALE),
-    Question("own-sealed", "A secret about the moor?", "detail", "sealed", {"moor.md": 1}),
+    Question("own-secret-moor", "A secret about the moor?", "detail", "sealed", {"moor.md": 1}),
 )
 """Questions of one's own about every copy of the tales: a fine one, a stale one and a sealed one."""
 
@@ -228,12 +229,17 @@ def test_rows_check_themselves_and_are_found_by_filters(page: Page, lab: Lab) ->
     search.fill("secret moor")
     search.press("Enter")
     expect(main).to_contain_text("No question is like that.")
-    search.fill("own-sealed")
+    search.fill("own-secret-moor")
+    search.press("Enter")
+    expect(main).to_contain_text("No question is like that.")
+    search.fill("your sealed")
     search.press("Enter")
     expect(main).to_contain_text("1 of 15 questions")
     tick(page, 0)
-    expect(page.locator(".sl-card")).to_contain_text("stay hidden")
-    assert "secret about" not in page.content()
+    expect(page.locator(".sl-card")).to_contain_text("Your sealed detail 1")
+    drawn = main.inner_html().casefold()  # with the table's cells, which stand beside its canvas
+    assert "sealed detail 1" in drawn
+    assert [told for told in ("secret", "moor.md") if told in drawn] == []
 
 
 @pytest.mark.browser

@@ -1,6 +1,7 @@
 """Golden sets as people change them: nothing is lost or half written, nothing sealed is told, everything is checked."""
 
 import io
+import re
 import subprocess
 import sys
 import zipfile
@@ -87,7 +88,7 @@ class TestKeeping:
         editing.change_question(settings, NAME, "a", editing.version(first), changed)
         assert editing.own_questions(settings, NAME) == (changed, second)
         for each in (changed, second):
-            editing.delete_question(settings, NAME, each.id, editing.version(each))
+            editing.delete_question(settings, NAME, editing.version(each))
         assert own(settings) == []
         assert load_questions(str(file)).questions == ()
         assert sorted(path.name for path in file.parent.iterdir()) == [f"{NAME}.lock", f"{NAME}.yaml"]
@@ -101,10 +102,10 @@ class TestKeeping:
         mine = replace(seen, text="My own words?")
         with pytest.raises(InvalidInput, match="kept meanwhile in another window"):
             editing.change_question(settings, NAME, seen.id, editing.version(seen), mine)
-        with pytest.raises(InvalidInput, match="kept meanwhile in another window"):
-            editing.delete_question(settings, NAME, seen.id, editing.version(seen))
+        with pytest.raises(NotFound, match="changed or deleted in another window"):
+            editing.delete_question(settings, NAME, editing.version(seen))
         assert editing.own_questions(settings, NAME) == (theirs,)
-        editing.delete_question(settings, NAME, seen.id, editing.version(theirs))
+        editing.delete_question(settings, NAME, editing.version(theirs))
         with pytest.raises(NotFound, match="deleted in another window"):
             editing.change_question(settings, NAME, seen.id, editing.version(theirs), mine)
 
@@ -334,12 +335,12 @@ class TestReview:
         found = {row.question.id: kinds(row.findings) for row in review.rows}
         assert found == {
             "stale": ["stale"], "many": ["stale"], "gone": ["document"], "copied": ["wording"], "again": ["duplicate"],
-            "own-traps": [], "open-lake": [], "sealed-moor": [],
+            "own-traps": [], "open-lake": [], "sealed described 1": [],
         }  # fmt: skip
         assert [row.whose for row in review.rows] == ["own"] * 6 + ["bundled"] * 2
         shared = {row.question.id: row.shared for row in review.rows}
         assert shared["copied"] == 0.75  # of who-fishermen-set, fishermen-set-traps, set-traps-of, traps-of-iron three
-        assert (shared["gone"], shared["sealed-moor"]) == (None, None)
+        assert (shared["gone"], shared["sealed described 1"]) == (None, None)
 
     def test_sides_are_checked_both_ways(self) -> None:
         """An open question about a sealed document, a sealed one about an open document, and an open one with sealed evidence."""
@@ -352,27 +353,59 @@ class TestReview:
         assert sum("shares evidence with a sealed question" in each.message for each in found) == 2
 
     def test_what_is_sealed_is_in_no_row(self) -> None:
-        """Neither its words nor its documents, whatever is wrong with it: of the bundled ones, and of one's own."""
-        mine = replace(SEALED, id="mine")
+        """Neither its words, its documents nor its id, whatever is wrong with it: of the bundled ones, and of one's own."""
+        mine = replace(SEALED, id="mine-moor")
         shelf = shelf_of(mine)
         for documents in (DOCUMENTS, []):
             review = editing.review(shelf, editing.findings_of_bundled(shelf, documents), editing.findings_of_own(shelf, documents))
             told = repr([row for row in review.rows if row.sealed]) + repr(review.others)
-            assert not [secret for secret in SECRETS if secret in told]
-            assert {row.question.id for row in review.rows if row.sealed} == {"mine", "sealed-moor"}
+            assert not [secret for secret in (*SECRETS, "mine-moor", "sealed-moor") if secret in told]
+            assert [row.question.id for row in review.rows if row.sealed] == ["your sealed described 1", "sealed described 1"]
         assert kinds(review.rows[0].findings) == ["document", "stale", "duplicate"]
 
+    def test_an_open_question_does_not_name_the_sealed_one_that_it_repeats(self) -> None:
+        """In the list, in the form before it is kept, in a file before it is taken, and on the command line."""
+        again = a_question("again", SEALED.text)
+        shelf = shelf_of(again)
+        found = editing.findings_of_own(shelf, DOCUMENTS)
+        told = [finding for row in editing.review(shelf, [], found).rows for finding in row.findings]
+        told += editing.findings_of_one(shelf_of(), again, DOCUMENTS)
+        told += editing.read_import(shelf_of(), editing.export_yaml([again]).encode(), DOCUMENTS).findings
+        told += editing.without_sealed(found, GoldenSet(NAME, shelf.questions))
+        assert told == [Finding("again", "duplicate", editing.QUIET["duplicate"])] * 4
+
+    def test_a_list_without_sealed_questions_is_as_it_was(self) -> None:
+        """Findings name the questions; the sealed ones among them have a number for each kind, in an order that says nothing."""
+        sealed = [replace(SEALED, id=f"s{at}", text=f"Which {at}?", kind=kind) for at, kind in enumerate(("detail", "detail", "alias"))]
+        found = [Finding(id_, "stale", f"moor.md {id_}") for id_ in ("s0", "s1", "s2", "open-lake")]
+        told = editing.without_sealed(found, GoldenSet(NAME, (*BUNDLED[:1], *sealed)))
+        assert {each.question for each in told[:2]} == {"sealed detail 1", "sealed detail 2"}
+        assert told[2:] == [Finding("sealed alias 1", "stale", editing.QUIET["stale"]), found[3]]
+        turned = editing.sealed_names(reversed(sealed))
+        assert turned == editing.sealed_names(sealed)
+        assert list(editing.sealed_names(sealed, own=True).values()) == [
+            f"your sealed {each}" for each in ("detail 1", "detail 2", "alias 1")
+        ]
+
     def test_no_sealed_question_of_the_field_guide_is_in_any_row_or_export(self, settings: Settings) -> None:
-        """With its own corpus, and with one in which everything is stale."""
+        """Text, evidence, id, and in its row any document: with its own corpus, and with one in which everything is stale."""
         documents = read_source("field-guide")[0].documents
         shelf = editing.open_shelf(settings, FIELD_GUIDE, [(each.id, each.title) for each in documents])
-        hidden = [question for question in shelf.questions if question.split == "sealed" and question.kind != "named"]
+        hidden = [question for question in shelf.questions if question.split == "sealed"]
         words = [text for each in hidden for text in (each.text, *(quote.quote for need in each.evidence for quote in need))]
         assert len(words) > 200
-        told = editing.export_yaml(shelf.questions)
+        with zipfile.ZipFile(io.BytesIO(editing.export_beir(shelf, documents[:0]))) as archive:
+            told = "".join(archive.read(name).decode() for name in archive.namelist() if not name.endswith("/"))
+        told += editing.export_yaml(shelf.questions)
+        rows = []
         for held in (documents, documents[:3]):
-            told += repr(editing.review(shelf, editing.findings_of_bundled(shelf, held), []).rows)
+            review = editing.review(shelf, editing.findings_of_bundled(shelf, held), [])
+            rows += [row for row in review.rows if row.sealed]
+            told += repr(review)
         assert [text for text in words if text in told] == []
+        assert {each.id for each in hidden} & set(re.findall(r"[\w.:-]+", told)) == set()
+        assert [each.id for each in documents if each.id.removesuffix(".md") in repr(rows)] == []
+        assert {row.question.id for row in rows} >= {"sealed detail 1", "sealed named 1"}
 
     def test_rows_are_selected_by_what_may_be_seen(self) -> None:
         """Words anywhere in a row, kind, whose, findings; the words of a sealed question find nothing."""
@@ -382,12 +415,13 @@ class TestReview:
         def ids(**asked: Any) -> list[str]:
             return [row.question.id for row in editing.selected(rows, **asked)]
 
-        assert ids() == ["stale", "open-lake", "sealed-moor"]
+        assert ids() == ["stale", "open-lake", "sealed described 1"]
         assert ids(search="WATER lake.md") == ["open-lake"]
         assert ids(search="stale") == ["stale"]
         assert ids(search="trails walkers") == []
         assert ids(search="moor.md") == []
-        assert ids(kinds=["described"]) == ["open-lake", "sealed-moor"]
+        assert ids(kinds=["described"]) == ["open-lake", "sealed described 1"]
+        assert ids(search="sealed-moor") == []
         assert ids(whose=["own"]) == ids(only_findings=True) == ["stale"]
 
     def test_a_judgement_of_no_question_belongs_to_none(self) -> None:
