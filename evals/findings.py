@@ -18,15 +18,16 @@ NAMES = {
 FEW_LISTED = 4
 
 
-def findings(run: Run, everything: Sequence[Run] = ()) -> list[str]:
-    """One sentence or two for each thing that the run's figures say; `everything` are all runs, to say how often was tried.
+def findings(run: Run, everything: Sequence[Run] = (), *, made: Board | None = None) -> list[str]:
+    """One sentence or two for each thing that the run's figures say; `everything` are all runs, to say how often was tried,
+    `made` the headline's leaderboard where there is one already.
 
     Only from rows that there are: a run that is not done is said to be so. Raises StoreError.
     """
     metric = HEADLINE if HEADLINE in run.manifest.metrics else next((name for name in run.manifest.metrics if name != "refused"), "")
     if not metric:
         return [*_state(run), *_refusals(run), *_caveats(run, everything)]
-    made = board(run, metric)
+    made = made if made is not None and made.metric == metric else board(run, metric)
     said = [*_state(run), *_best(run, made), *_effects(run, metric), *_baseline(made), *_power(run, made), *_refusals(run)]
     return said + list(_caveats(run, everything))
 

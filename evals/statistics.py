@@ -255,7 +255,7 @@ def paired_table(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, int, int, int
     """
     pairs = np.stack(_same_questions(a, b))
     first, second = _zeros_and_ones(pairs[:, ~np.isnan(pairs).any(0)]).astype(bool)
-    return int(sum(first & second)), int(sum(first & ~second)), int(sum(~first & second)), int(sum(~first & ~second))
+    return int((first & second).sum()), int((first & ~second).sum()), int((~first & second).sum()), int((~first & ~second).sum())
 
 
 def newcombe_paired(table: tuple[int, int, int, int], *, effective: float | None = None, alpha: float = ALPHA) -> Interval:
@@ -694,6 +694,11 @@ def _codes(clusters: Clusters, n: int) -> npt.NDArray[np.int64]:
         raise InvalidInput(
             expected=f"{n} clusters, one per question", got=f"{len(clusters)}", remedy="Name every question's primary document."
         )
+    if isinstance(clusters, np.ndarray) and clusters.dtype.kind == "i" and n and 0 <= clusters.min() and clusters.max() < n:
+        # Tens of thousands, hundreds of times: written backwards, what is left of each number is where it stands first.
+        first = np.full(int(clusters.max()) + 1, n)
+        first[clusters[::-1]] = np.arange(n)[::-1]
+        return np.asarray(np.argsort(np.argsort(first, kind="stable"))[clusters], np.int64)
     known: dict[Hashable, int] = {}
     keys = [object() if each is None else each for each in (clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)]
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)

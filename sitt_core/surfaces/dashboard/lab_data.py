@@ -8,6 +8,7 @@ import streamlit as st
 from evals import analysis, results
 from evals.analysis import Board, Duel, Effect
 from evals.findings import findings
+from evals.report import default_metric
 from evals.results import END, MANIFEST, ROWS, TABLE, Run
 from evals.run import corpus_sha256
 from sitt_core import jobs
@@ -94,7 +95,8 @@ def findings_of(run: Run, tried: int) -> list[str]:
     """The findings paragraph; `tried` is how many configurations were ever run on these questions."""
     del tried  # it decides only when the words are to be found anew
     note = analysis.drawing_note(run)
-    return [*findings(run, all_runs()), *([note] if note else [])]
+    made = board_of(run, default_metric(run)) if any(name != "refused" for name in run.manifest.metrics) else None
+    return [*findings(run, all_runs(), made=made), *([note] if note else [])]
 
 
 @st.cache_data(show_spinner="Drawing the curves …", max_entries=KEPT, hash_funcs=HASH)
