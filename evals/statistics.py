@@ -694,7 +694,7 @@ def _codes(clusters: Clusters, n: int) -> npt.NDArray[np.int64]:
         raise InvalidInput(
             expected=f"{n} clusters, one per question", got=f"{len(clusters)}", remedy="Name every question's primary document."
         )
-    if isinstance(clusters, np.ndarray) and clusters.dtype.kind == "i" and n and 0 <= clusters.min() and clusters.max() < n:
+    if isinstance(clusters, np.ndarray) and clusters.dtype.kind == "i" and n and clusters.min() >= 0 and clusters.max() < n:
         # Tens of thousands, hundreds of times: written backwards, what is left of each number is where it stands first.
         first = np.full(int(clusters.max()) + 1, n)
         first[clusters[::-1]] = np.arange(n)[::-1]
