@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,6 +232,7 @@ class Prompt:
     """All that a provider answers from: `version` names the text files, `system` is what they say, `question` is verbatim.
 
     `fence` is a random word that occurs in no excerpt: what stands between two lines that hold it is quoted text.
+    `schema` is the JSON schema that the answer has to follow, which goes with no excerpts: services give citations or JSON.
     """
 
     version: str
@@ -240,6 +241,7 @@ class Prompt:
     excerpts: tuple[Excerpt, ...]
     fence: str
     history: tuple[Turn, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 StopReason = Literal["end", "max_tokens", "refusal", "stopped", "error"]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sitt_core.costs import Price, cost
 from sitt_core.providers.asking import CONNECT_SECONDS, IDLE_SECONDS, MAX_TOKENS, RETRIES, Attempt, Service, ask, check_stream, cut
+from sitt_core.providers.schemas import strict
 from sitt_core.types import AnswerPart, CitationPart, DonePart, Excerpt, Prompt, StopReason, TextPart, Usage
 
 BASE_URL = "https://api.anthropic.com"
@@ -77,7 +78,8 @@ class Claude:
         results = [result for excerpt in prompt.excerpts if (result := search_result(excerpt))]
         now = {"role": "user", "content": [*results, {"type": "text", "text": prompt.question}]}
         system = {"system": prompt.system} if prompt.system.strip() else {}
-        return {"model": self.model, "max_tokens": self.max_tokens, **system, "messages": [*earlier, now], "stream": True}
+        form = {"output_config": {"format": {"type": "json_schema", "schema": strict(prompt.schema)}}} if prompt.schema else {}
+        return {"model": self.model, "max_tokens": self.max_tokens, **system, "messages": [*earlier, now], "stream": True, **form}
 
     async def _attempt(self, service: Service, prompt: Prompt) -> Attempt:
         """One request; its connection is closed when this generator is."""

@@ -10,8 +10,9 @@ from sitt_core.costs import Price, cost
 from sitt_core.errors import InvalidInput, shown
 from sitt_core.providers.asking import CONNECT_SECONDS, IDLE_SECONDS, MAX_TOKENS, RETRIES, Attempt, Service, ask, check_stream, cut
 from sitt_core.providers.markers import MarkerReader
+from sitt_core.providers.schemas import strict
 from sitt_core.providers.thinking import ThinkingReader
-from sitt_core.types import AnswerPart, DonePart, Prompt, StopReason, Usage
+from sitt_core.types import AnswerPart, DonePart, Prompt, StopReason, TextPart, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,14 @@ class OpenAICompatible:
             if turn.question.strip() and turn.answer.strip()
             for role, text in (("user", turn.question), ("assistant", turn.answer))
         ]
+        form = {"name": "answer", "strict": True, "schema": strict(prompt.schema)} if prompt.schema else None
         return {
             "model": self.model,
             SERVICES[self.name].limit_field: self.max_tokens,
             "messages": [*system, *earlier, {"role": "user", "content": with_sources(prompt)}],
             "stream": True,
             "stream_options": {"include_usage": True},
+            **({"response_format": {"type": "json_schema", "json_schema": form}} if form else {}),
         }
 
     async def _attempt(self, service: Service, prompt: Prompt) -> Attempt:
@@ -128,7 +131,7 @@ class OpenAICompatible:
             # Only the connection: how long to wait for words is measured in `ask`, where keep-alives do not count.
             timeout=httpx.Timeout(None, connect=service.connect_timeout),
         )
-        answer = _Answer(self.model, MarkerReader([excerpt.id for excerpt in prompt.excerpts]))
+        answer = _Answer(self.model, None if prompt.schema else MarkerReader([excerpt.id for excerpt in prompt.excerpts]))
         try:
             async with await _opened(client, self._body(prompt)) as chunks:
                 await check_stream(service, chunks.response)
@@ -141,16 +144,22 @@ class OpenAICompatible:
         yield answer.done(service, self.price)
 
 
+OPTIONAL = ("stream_options", "response_format")
+"""What some servers do not know; the prompt says the form of an answer too."""
+
+
 async def _opened(client: Any, body: dict[str, Any]) -> Any:
-    """The stream of an answer; a server that does not know `stream_options` is asked without."""
+    """The stream of an answer; a server that does not know one of `OPTIONAL` is asked without."""
     import openai
 
-    try:
-        return await client.chat.completions.create(**body)
-    except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-        if "stream_options" not in str(error):
-            raise
-    return await client.chat.completions.create(**{name: value for name, value in body.items() if name != "stream_options"})
+    while True:
+        try:
+            return await client.chat.completions.create(**body)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            unknown = [name for name in OPTIONAL if name in body and name in str(error)]
+            if not unknown:
+                raise
+        body = {name: value for name, value in body.items() if name not in unknown}
 
 
 def with_sources(prompt: Prompt) -> str:
@@ -165,7 +174,8 @@ def with_sources(prompt: Prompt) -> str:
 class _Answer:
     """What the chunks of one answer add up to."""
 
-    def __init__(self, model: str, reader: MarkerReader) -> None:
+    def __init__(self, model: str, reader: MarkerReader | None) -> None:
+        """Without a `reader` the text is JSON, in which two brackets are no marker."""
         self.model = model
         self.thinking = ThinkingReader()
         self.reader = reader
@@ -190,12 +200,17 @@ class _Answer:
         if delta is None:
             return None
         if delta.content:
-            return tuple(self.reader.feed(self.thinking.feed(delta.content)))
+            return self._read(self.thinking.feed(delta.content))
         if delta.refusal:
             self.refused = True
-            return tuple(self.reader.feed(delta.refusal))
+            return self._read(delta.refusal)
         # Servers differ in what they call the model's thinking, which is no part of its answer.
         return () if getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None) else None
+
+    def _read(self, text: str) -> tuple[AnswerPart, ...]:
+        if self.reader is None:
+            return (TextPart(text),) if text else ()
+        return tuple(self.reader.feed(text))
 
     def done(self, service: Service, price: Price | None) -> tuple[AnswerPart, ...]:
         """The rest of the text and the end of the answer; raises ProviderError when it broke off."""
@@ -207,4 +222,5 @@ class _Answer:
         counted = self.usage or Usage(1, 1)
         dollars = cost(price, counted)
         usage = replace(self.usage or Usage(), dollars=dollars if self.usage or dollars == 0 else None)
-        return (*self.reader.feed(self.thinking.close()), *self.reader.close(), DonePart(stop, usage, self.model, note))
+        rest = self.reader.close() if self.reader else ()
+        return (*self._read(self.thinking.close()), *rest, DonePart(stop, usage, self.model, note))
