@@ -166,7 +166,7 @@ class _Reader:
         """The questions of a file that can be read."""
         entries = self._yaml(file)
         if not isinstance(entries, list):
-            self.problems.append(f"{file.name}: expected a list of questions, got {shown(type(entries).__name__)}")
+            self.problems.append(f"{file.name}: expected a list of questions, got {_form(entries)}")
             return []
         read = [self._question(entry, f"{file.name}, entry {number}") for number, entry in enumerate(entries, start=1)]
         return [question for question in read if question]
@@ -176,7 +176,7 @@ class _Reader:
         entries = self._yaml(file)
         judged: dict[str, dict[str, bool]] = {}
         if entries and not isinstance(entries, dict):
-            self.problems.append(f"{file.name}: expected a mapping from questions to yes and no, got {shown(type(entries).__name__)}")
+            self.problems.append(f"{file.name}: expected a mapping from questions to yes and no, got {_form(entries)}")
         for id_, answers in entries.items() if isinstance(entries, dict) else ():
             if not isinstance(answers, dict) or set(answers) != {"yes", "no"}:
                 self.problems.append(f"{file.name}: {shown(str(id_))}: expected the keys yes and no, both in quotation marks")
@@ -282,6 +282,12 @@ class _Reader:
             self.problems.append(f"{where}: evidence: expected occurrence to be a whole number from 1, got {shown(str(occurrence))}")
             return None
         return Quote(self._text(value["document"], where), self._text(value["quote"], where), occurrence)
+
+
+def _form(value: object) -> str:
+    """What YAML calls a value of that kind."""
+    names = ((type(None), "nothing"), (dict, "a mapping"), (list, "a list"), (str, "a text"))
+    return next((name for type_, name in names if isinstance(value, type_)), f"the value {shown(value)}")
 
 
 _TEXT_KEYS = {"id": "", "text": "", "kind": "", "split": "open", "answer": ""}

@@ -324,10 +324,10 @@ class TestReading:
             pytest.param("- id: a\x00b\n", "special characters are not allowed", id="NUL"),
             pytest.param("- id: 2026-13-45\n", "month must be in 1..12", id="a date that is none"),
             pytest.param("- id: q\n--- \n- id: r\n", "expected a single document", id="two documents"),
-            pytest.param("", "expected a list of questions, got 'NoneType'", id="empty"),
-            pytest.param("# nothing yet\n", "expected a list of questions, got 'NoneType'", id="a remark"),
-            pytest.param("id: q\n", "expected a list of questions, got 'dict'", id="one question"),
-            pytest.param("Where?", "expected a list of questions, got 'str'", id="text"),
+            pytest.param("", "expected a list of questions, got nothing", id="empty"),
+            pytest.param("# nothing yet\n", "expected a list of questions, got nothing", id="a remark"),
+            pytest.param("id: q\n", "expected a list of questions, got a mapping", id="one question"),
+            pytest.param("Where?", "expected a list of questions, got a text", id="text"),
         ],
     )
     def test_a_file_that_is_no_list_is_told(self, tmp_path: Path, text: str, told: str) -> None:
