@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from io import TextIOWrapper
@@ -17,7 +18,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from sitt_core.configuration import Configuration, configure
+from sitt_core.configuration import BY_NAME, Configuration, applies, configure
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
 from sitt_core.jobs import is_locked
 
@@ -105,12 +106,40 @@ class Run:
         found = [at for at, entry in enumerate(self.manifest.configurations) if entry.key.startswith(key)]
         if len(found) == 1:
             return found[0]
-        keys = ", ".join(f"{entry.key} ({entry.slug})" for entry in self.manifest.configurations)
+        names = tell_apart(self.manifest.configurations)
+        keys = ", ".join(f"{entry.key} ({name})" for entry, name in zip(self.manifest.configurations, names, strict=True))
         if found:
             raise InvalidInput(
                 expected="the key of one configuration", got=f"{shown(key)}, with which {len(found)} begin", remedy=f"One of: {keys}"
             )
         raise NotFound(expected=f"a configuration of run {self.manifest.id}", got=shown(key), remedy=f"One of: {keys}")
+
+
+def tell_apart(entries: Sequence[Entry]) -> list[str]:
+    """A name for each configuration that tells it from the others: the values of the fields that vary, or its slug."""
+    varying = [name for name in BY_NAME if len({str(entry.fields.get(name)) for entry in entries}) > 1]
+    # A field that another decides is not said again.
+    varying = [name for name in varying if not any(follows(name, leader, entries) for leader in varying)]
+    if len(entries) == 1 or not varying:
+        return [entry.slug for entry in entries]
+    return [" · ".join(_named_value(name, entry) for name in varying if applies(name, entry.configuration)) for entry in entries]
+
+
+FOLLOWS = {"chunking.strategy": ("chunking.size", "chunking.overlap"), "answer.provider": ("answer.model",)}
+"""What a field brings along unless it is said: a strategy its size and overlap, a provider its model."""
+
+
+def follows(name: str, leader: str, entries: Sequence[Entry]) -> bool:
+    """Whether a field is in all entries what another one brings along, so that it is no difference of its own."""
+    return name in FOLLOWS.get(leader, ()) and all(
+        entry.fields[name] == configure({leader: entry.fields[leader]})[name] for entry in entries
+    )
+
+
+def _named_value(name: str, entry: Entry) -> str:
+    value = str(entry.fields.get(name))
+    plain = name in ("chunking.strategy", "embedder")
+    return value if plain else f"{BY_NAME[name].label} {value}"
 
 
 def create(runs_dir: Path, manifest: Manifest, questions: Sequence[Asked]) -> Run:
@@ -198,14 +227,27 @@ def _read(folder: Path) -> Run:
 
 def _write_whole(path: Path, value: object) -> None:
     """Writes JSON so that no reader meets half of it."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(value), encoding="utf-8")  # in ASCII, which can hold a lone surrogate
-    part.replace(path)
+    with _whole(path) as part:
+        part.write_text(json.dumps(value), encoding="utf-8")  # in ASCII, which can hold a lone surrogate
 
 
-def _unwritable(folder: Path, error: OSError) -> StoreError:
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its place when the block ends well, and is gone when it does not."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _unwritable(folder: Path, error: Exception) -> StoreError:
     return StoreError(
-        expected=f"to write the run {folder.name}", got=str(error), remedy="Check the free space and the permissions of the runs folder."
+        expected=f"to write the run {folder.name}",
+        got=str(error).splitlines()[0],
+        remedy=f"Check the free space and the permissions of {folder.parent}, or set SITT_DATA_DIR to another folder.",
     )
 
 
@@ -290,14 +332,12 @@ def _take_out_broken_off(path: Path) -> None:
     if not path.is_file():
         return
     marked = f'"error":"{ANSWERING}'.encode()
-    part = path.with_suffix(".part")
     with path.open("rb") as file:
         if not any(marked in line for line in file):
             return
         file.seek(0)
-        with part.open("wb") as kept:
+        with _whole(path) as part, part.open("wb") as kept:
             kept.writelines(line for line in file if marked not in line)
-    part.replace(path)
 
 
 def columns(metrics: Sequence[str]) -> dict[str, str]:
@@ -343,22 +383,15 @@ def _name(column: str) -> str:
 
 
 def _compact(run: Run) -> None:
-    part = run.folder / f"{TABLE}.part"
+    """Writes the rows as one Parquet file, all of it or nothing; raises OSError or StoreError."""
     (run.folder / TABLE).unlink(missing_ok=True)
-    with _writing_table(run) as connection:
-        connection.execute(f"COPY (SELECT * FROM {_source(run)} ORDER BY c, q) TO {_literal(part)} (FORMAT parquet)")
-    part.replace(run.folder / TABLE)
-
-
-@contextlib.contextmanager
-def _writing_table(run: Run) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
-        with duckdb.connect() as connection:
-            yield connection
+        with _whole(run.folder / TABLE) as part, duckdb.connect() as connection:
+            # Without DuckDB's own temporary file, which a full disk would leave behind.
+            options = "FORMAT parquet, USE_TMP_FILE false"
+            connection.execute(f"COPY (SELECT * FROM {_source(run)} ORDER BY c, q) TO {_literal(part)} ({options})")
     except duckdb.Error as error:
-        for part in run.folder.glob("*.parquet.part"):
-            part.unlink(missing_ok=True)
-        raise _unwritable(run.folder, OSError(str(error).splitlines()[0])) from error
+        raise _unwritable(run.folder, error) from error
 
 
 @contextlib.contextmanager
@@ -440,12 +473,47 @@ def errors(run: Run, *, answers: bool = True) -> dict[int, int]:
         return dict(connection.execute(f"SELECT c, count(*) FROM {_source(run)} WHERE error <> ''{but} GROUP BY c").fetchall())
 
 
+def unfinished(run: Run) -> list[int]:
+    """How many rows of each configuration going on would make: those that are missing, and those whose answer broke off."""
+    finished: dict[int, int] = {}
+    if has_rows(run):
+        whole = f"NOT starts_with(coalesce(error, ''), {_literal(ANSWERING)})"
+        with _reading(run) as connection:
+            finished = dict(connection.execute(f"SELECT c, count(*) FROM {_source(run)} WHERE {whole} GROUP BY c").fetchall())
+    return [len(run.questions) - finished.get(place, 0) for place in range(len(run.manifest.configurations))]
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why a configuration lacks scores: its errors, and the reasons of each metric that is undefined, with how many rows each."""
+
+    errors: Mapping[str, int]
+    undefined: Mapping[str, Mapping[str, int]]
+
+
+def reasons(run: Run) -> list[Reasons]:
+    """Of every configuration why scores are missing, the most frequent reason first; raises StoreError."""
+    errors_ = [Counter[str]() for _ in run.manifest.configurations]
+    undefined: list[dict[str, Counter[str]]] = [{} for _ in run.manifest.configurations]
+    if has_rows(run):
+        with _reading(run) as connection:
+            told = connection.execute(f"SELECT c, error, why, count(*) FROM {_source(run)} GROUP BY c, error, why").fetchall()
+        for place, error, why, rows_ in told:
+            if error:
+                errors_[place][error] += rows_
+            for metric, reason in (json.loads(why) or {}).items() if why else ():
+                undefined[place].setdefault(metric, Counter())[reason] += rows_
+    return [
+        Reasons(dict(each.most_common()), {metric: dict(counted_.most_common()) for metric, counted_ in undefined[place].items()})
+        for place, each in enumerate(errors_)
+    ]
+
+
 def export_csv(run: Run, path: Path) -> int:
     """Writes every row with its question and configuration as CSV, whole or not at all; returns how many. Raises StoreError."""
     exported = 0
-    part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
+        with _whole(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             names = [name for name in columns(run.manifest.metrics) if name not in ("c", "q", "found", "answer")]
             writer.writerow(["configuration", "key", "question", "kind", "text", "expected", *names])
@@ -454,10 +522,6 @@ def export_csv(run: Run, path: Path) -> int:
                 values = [json.dumps(row[name], ensure_ascii=False) if name == "why" and row[name] else row[name] for name in names]
                 writer.writerow([entry.slug, entry.key, asked.id, asked.kind, asked.text, " ".join(asked.documents), *values])
                 exported += 1
-        part.replace(path)
     except OSError as error:
         raise StoreError(expected=f"to write {path}", got=str(error), remedy="Choose another place.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
     return exported

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from evals.golden import FLOOR, UNANSWERABLE
 from evals.metrics import BINARY, parse_metric
-from evals.results import STAGES, Entry, Run, errors, matrices
+from evals.results import STAGES, Entry, Run, errors, matrices, reasons, tell_apart
+from evals.results import follows as follows
 from evals.statistics import Interval, interval
-from sitt_core.configuration import BY_NAME, applies, configure
 
 HEADLINE = "recall@5"
 SEED = 0
@@ -54,30 +54,7 @@ def headline(run: Run) -> NDArray[np.bool_]:
 
 def labels(run: Run) -> list[str]:
     """A name for each configuration that tells it from the others of the run: the values of the fields that vary, or its slug."""
-    entries = run.manifest.configurations
-    varying = [name for name in BY_NAME if len({str(entry.fields.get(name)) for entry in entries}) > 1]
-    # A field that another decides is not said again.
-    varying = [name for name in varying if not any(follows(name, leader, entries) for leader in varying)]
-    if len(entries) == 1 or not varying:
-        return [entry.slug for entry in entries]
-    return [" · ".join(_value(name, entry) for name in varying if applies(name, entry.configuration)) for entry in entries]
-
-
-FOLLOWS = {"chunking.strategy": ("chunking.size", "chunking.overlap"), "answer.provider": ("answer.model",)}
-"""What a field brings along unless it is said: a strategy its size and overlap, a provider its model."""
-
-
-def follows(name: str, leader: str, entries: Sequence[Entry]) -> bool:
-    """Whether a field is in all entries what another one brings along, so that it is no difference of its own."""
-    return name in FOLLOWS.get(leader, ()) and all(
-        entry.fields[name] == configure({leader: entry.fields[leader]})[name] for entry in entries
-    )
-
-
-def _value(name: str, entry: Entry) -> str:
-    value = str(entry.fields.get(name))
-    plain = name in ("chunking.strategy", "embedder")
-    return value if plain else f"{BY_NAME[name].label} {value}"
+    return tell_apart(run.manifest.configurations)
 
 
 def summarise(run: Run) -> list[Result]:
@@ -140,6 +117,7 @@ def passes(row: Mapping[str, Any]) -> bool:
     return row.get(TOP_K) == 1.0
 
 
+REASONS_SHOWN = 3
 TABLE = (HEADLINE, "recall@2000t", "coverage@2000t", "document-ndcg@10", "refused", "citation-precision")
 """What a table in a terminal shows of the metrics that a run has."""
 
@@ -156,7 +134,7 @@ def lines(run: Run, results: Sequence[Result]) -> list[str]:
         spent = [f"{each:.1f}" for each in result.latency_ms.get("total", ())] or ["–", "–"]
         table.append([result.label, result.entry.key, *figures, *spent])
     said = [
-        f"run {run.manifest.id} ({run.state}): {len(run.questions)} questions; figures over the {int(headline(run).sum())} that are answerable and "
+        f"run {run.manifest.id} ({run.state}): {counted(len(run.questions), 'question')}; figures over the {int(headline(run).sum())} answerable and "
         f"written by hand{f', and {names[0]} of the generated ones ({floor})' if floor else ''}",
         *aligned(table),
     ]
@@ -164,9 +142,13 @@ def lines(run: Run, results: Sequence[Result]) -> list[str]:
         if result.abstention:
             refused = ", ".join(f"{_figure_text(each)} of {each.of} {name}" for name, each in result.abstention.items())
             said.append(f"{result.label}: refused {refused}")
+    for result, why in zip(results, reasons(run), strict=True):
         if result.errors:
-            said.append(f"{result.label}: {result.errors} questions could not be scored; show --json or export tells why")
-    said += [f"failed {key}: {why}" for key, why in run.failures.items()]
+            said.append(f"{result.label}: {counted(result.errors, 'question')} could not be scored")
+            said += [f"  {rows:,} × {error}" for error, rows in list(why.errors.items())[:REASONS_SHOWN]]
+            said += ["  … show --json has them all"] if len(why.errors) > REASONS_SHOWN else []
+    named = {result.entry.key: result.label for result in results}
+    said += [f"failed: {named.get(key, '')} ({key}): {why}" for key, why in run.failures.items()]
     said += [f"skipped {line}" for line in run.manifest.skipped]
     return said + [f"note: {note}" for note in run.manifest.notes]
 
@@ -191,11 +173,17 @@ def _figure_text(figure: Figure) -> str:
 
 def short(value: float, digits: int = 2) -> str:
     """A share as tables print it: without the zero before the point."""
-    return f"{value:.{digits}f}".removeprefix("0") if value < 1 else f"{value:.{digits - 1}f}"
+    text = f"{value:.{digits}f}"  # rounded first: .999 is 1.0 too
+    return text.removeprefix("0") if text.startswith("0") else f"{value:.{digits - 1}f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: `1 question`, `1,190 questions`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def as_json(run: Run, results: Sequence[Result]) -> dict[str, Any]:
-    """A run as JSON: its id, how many questions, and every configuration's figures."""
+    """A run as JSON: its id, how many questions, and every configuration's figures with the reasons of those that are missing."""
     return {
         "run": run.manifest.id,
         "name": run.manifest.name,
@@ -217,8 +205,10 @@ def as_json(run: Run, results: Sequence[Result]) -> dict[str, Any]:
                 "abstention": {name: _figure_json(figure) for name, figure in result.abstention.items()},
                 "latency_ms": {stage: {"p50": round(p50, 3), "p95": round(p95, 3)} for stage, (p50, p95) in result.latency_ms.items()},
                 "errors": result.errors,
+                "errors_by_reason": dict(why.errors),
+                "undefined_by_reason": {metric: dict(counts) for metric, counts in why.undefined.items()},
             }
-            for result in results
+            for result, why in zip(results, reasons(run), strict=True)
         ],
     }
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import resource
 import shutil
 import subprocess
 import sys
@@ -807,6 +808,71 @@ class TestExporting:
         with pytest.raises(StoreError):
             export_csv(run, tmp_path / "run.csv")
         assert [path.name for path in tmp_path.iterdir()] == [IDS[0]]
+
+
+@pytest.mark.parametrize("most", [0, 400], ids=["nothing can be written", "half of it can"])
+def test_a_table_that_cannot_be_written_is_a_named_error(tmp_path: Path, most: int) -> None:
+    """On a full disk, here a limit on the size of files: nothing half written is left, and later the run can end."""
+    run = a_run(tmp_path)
+    with a_writer(run) as writer:
+        for row in ALL:
+            writer.append(row)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        try:
+            with pytest.raises(StoreError, match=rf"to write the run {IDS[0]}.*the free space"):
+                writer.close(failures={})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(path.name for path in run.folder.iterdir()) == sorted([MANIFEST, QUESTIONS, ROWS])
+    assert open_run(tmp_path, IDS[0]).state == "stopped"
+    assert places(rows(run)) == [(row["c"], row["q"]) for row in ALL]
+    assert (filled(run).state, places(rows(run))) == ("done", [(row["c"], row["q"]) for row in ALL])
+
+
+def test_answers_that_broke_off_are_taken_out(tmp_path: Path) -> None:
+    """Whoever goes on makes them again; other errors stay, and so does a text that only looks like such a row."""
+    broken = [a_row(0, 1, error="answer: it broke off"), a_row(1, 0, error="answer: silence", answer={"text": ""})]
+    kept = [a_row(0, 0), a_row(0, 2, error="too long"), a_row(1, 1, answer={"text": '{"error":"answer: no"}'})]
+    run = filled(a_run(tmp_path), kept[0], broken[0], kept[1], broken[1], kept[2])
+    assert results.unfinished(run) == [1, 2]
+    assert finished(run) == {(0, 0), (0, 2), (1, 1)}
+    assert places(rows(run)) == [(0, 0), (0, 2), (1, 1)]
+    assert list(run.folder.glob("*.part")) == []
+
+
+def test_what_cannot_be_taken_out_stays(tmp_path: Path) -> None:
+    """On a full disk the run is as it was."""
+    run = filled(a_run(tmp_path), a_row(0, 0), a_row(0, 1, error="answer: it broke off"))
+    before, limits = (run.folder / ROWS).read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            Writer(run)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (run.folder / ROWS).read_bytes() == before
+    assert list(run.folder.glob("*.part")) == []
+
+
+def test_why_scores_are_missing_is_counted(tmp_path: Path) -> None:
+    """By configuration: errors, and of each metric why it is undefined, the most frequent reason first."""
+    run = filled(a_run(tmp_path), *ALL)
+    assert results.reasons(a_run(tmp_path, IDS[1])) == [results.Reasons({}, {})] * 2
+    first, second = results.reasons(run)
+    assert (first.errors, second.errors) == ({}, {"expected a question of at most 4,000 characters; got 5,000": 1})
+    assert first.undefined["evidence-mrr"] == {"stale evidence": 1, "no answer": 1}
+    assert first.undefined["recall@5"] == {"no answer": 1}
+    assert second.undefined == {}
+
+
+def test_keys_are_listed_by_what_tells_them_apart(tmp_path: Path) -> None:
+    """Two configurations whose short names are the same are told by the field that differs."""
+    both = [configure({"fusion.candidates": candidates}) for candidates in (50, 100)]
+    assert both[0].slug == both[1].slug
+    run = a_run(tmp_path, configurations=tuple(Entry(each.key, each.slug, each.to_dict()) for each in both))
+    with pytest.raises(NotFound, match=rf"{both[0].key} \([^)]*50\), {both[1].key} \([^)]*100\)"):
+        run.place_of("zz")
 
 
 def test_other_metrics_are_other_columns(tmp_path: Path) -> None:
