@@ -11,18 +11,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from evals.golden import GoldenSet, Question, resolve
 from evals.grid import Grid
 from evals.metrics import ANSWER_METRICS, DEFAULT_METRICS, Metric, parse_metric
-from evals.results import Asked, Entry, Manifest, Run, Writer, create, matrices, new_id, open_run, writing
+from evals.results import ANSWERING, Asked, Entry, Manifest, Run, Writer, create, new_id, open_run, unfinished, writing
 from evals.scoring import Embedded, Found, Ground, Texts, answer_row, embed_questions, find, retrieval_row, without_own_id
 from evals.subject import Subject
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
 from sitt_core.costs import estimate, prompt_tokens
-from sitt_core.errors import Cancelled, InvalidInput, SittError, shown
+from sitt_core.errors import Cancelled, InvalidInput, KeyMissing, SittError, shown
 from sitt_core.ingest import Estimate, build_index, estimate_build
 from sitt_core.pipeline import Engine
 from sitt_core.settings import ROOT
@@ -45,6 +43,8 @@ PACKAGES = (
 )
 """Whose versions a manifest names."""
 PASSING = "recall@top_k"
+GIVE_UP = 3
+"""When so many answers of a configuration, the first that are asked for, break off before a word, the others are not asked for."""
 PASSAGE_TOKENS = 500
 """What a passage is taken to have when the cost of answers is estimated: the default chunk size, so rather too much."""
 
@@ -64,8 +64,11 @@ class Selection:
         there = dict.fromkeys(question.kind for question in golden.questions)
         unknown = [kind for kind in self.kinds if kind not in there]
         if unknown:
+            spaced = any("," in kind for kind in unknown)
             raise InvalidInput(
-                expected=f"kinds of {golden.name}: {', '.join(there)}", got=", ".join(map(shown, unknown)), remedy="Choose from those."
+                expected=f"kinds of {golden.name}: {', '.join(there)}",
+                got=", ".join(map(shown, unknown)),
+                remedy="Put spaces between them: --kinds ONE OTHER" if spaced else "Choose from those.",
             )
         chosen = tuple(
             question for question in golden.questions if question.split == self.split and (not self.kinds or question.kind in self.kinds)
@@ -139,11 +142,10 @@ def _most_dollars(workshop: Workshop, configuration: Configuration, count: int) 
 
 
 def dollars_left(workshop: Workshop, run: Run) -> float | None:
-    """The most that the answers still missing from a run can cost; None where a price is not known."""
+    """The most that the answers can cost that going on with a run asks for; None where a price is not known."""
     if not any(metric in ANSWER_METRICS for metric in run.manifest.metrics):
         return 0.0
-    missing = np.isnan(matrices(run, ["c"])["c"]).sum(axis=0).tolist()
-    entries = [(entry.configuration, count) for entry, count in zip(run.manifest.configurations, missing, strict=True)]
+    entries = [(entry.configuration, count) for entry, count in zip(run.manifest.configurations, unfinished(run), strict=True)]
     costs = [_most_dollars(workshop, each, count) for each, count in entries if each.answer_provider != "extractive" and count]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -205,9 +207,10 @@ def _versions() -> Iterator[tuple[str, str]]:
 def execute(workshop: Workshop, run: Run, subject: Subject, *, report: Report, told: Told | None = None) -> Run:
     """The run with every row that it still lacked: missing indexes are built first, questions embedded once per embedder.
 
-    A configuration that fails as a whole (a model that is missing, a key) is noted with its reason, and the others go
-    on; a question that cannot be asked becomes a row with its error. Cancelled or killed, it goes on from the row it
-    was at. Raises Cancelled, Busy, InvalidInput where corpus or questions are others than when it began, or StoreError.
+    A configuration that fails as a whole (a model that is missing, a key, a service that answers none of the first
+    `GIVE_UP` questions) is noted with its reason, and the others go on; a question that cannot be asked becomes a row
+    with its error. Cancelled or killed, it goes on from the row it was at, and what failed or broke off is tried again.
+    Raises Cancelled, Busy, InvalidInput where corpus or questions are others than when it began, or StoreError.
     """
     corpus, golden = subject.corpus, subject.golden
     _require_same(run, corpus, golden)
@@ -234,6 +237,17 @@ def _require_same(run: Run, corpus: Corpus, golden: GoldenSet) -> None:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class _Using:
+    """What a configuration is asked with; `found` is shared by those that rank alike."""
+
+    engine: Engine
+    ground: Ground
+    embedded: Embedded
+    found: dict[str, Found]
+    provider: Provider | None
+
+
 class _Execution:
     """One go at a run's missing rows."""
 
@@ -254,6 +268,7 @@ class _Execution:
         self.questions = [by_id[asked.id] for asked in run.questions]
         self.golds = {question.id: resolve(question, self.texts.get) for question in self.questions}
         self.metrics = [parse_metric(name) for name in run.manifest.metrics]
+        self.answering = any(metric.family in ANSWER_METRICS for metric in self.metrics)
         self.total, self.done = len(run.questions) * len(run.manifest.configurations), len(writer.finished)
 
     def all(self) -> None:
@@ -272,6 +287,7 @@ class _Execution:
                         engine = self._engine(configuration)
                         if engine.embed and embedded is None:
                             embedded = self._embed(engine)
+                        provider = self.workshop.provider(engine) if self.answering else None
                     except Cancelled:
                         raise
                     except SittError as error:
@@ -280,7 +296,7 @@ class _Execution:
                     ground = ground or Ground(engine.index, self.texts)
                     if configuration.retrieval_key != ranked:
                         found, ranked = {}, configuration.retrieval_key
-                    self._configuration(place, entry, engine, ground, embedded or Embedded(), found)
+                    self._configuration(place, entry, _Using(engine, ground, embedded or Embedded(), found, provider))
 
     def _engine(self, configuration: Configuration) -> Engine:
         if not self.corpus.has_index_for(configuration):
@@ -292,33 +308,47 @@ class _Execution:
         texts = [question.text.strip() for question in self.questions if _askable(question)]
         return embed_questions(engine.embed, texts, report=lambda done: self.report("embed questions", done, len(texts)))
 
-    def _configuration(self, place: int, entry: Entry, engine: Engine, ground: Ground, embedded: Embedded, found: dict[str, Found]) -> None:
-        answering = any(metric.family in ANSWER_METRICS for metric in self.metrics)
-        provider = self.workshop.provider(engine) if answering else None
+    def _configuration(self, place: int, entry: Entry, using: _Using) -> None:
+        held: list[dict[str, Any]] = []  # kept only when the provider speaks: of one that cannot, no question has a row
+        spoken = using.provider is None
         for at, question in enumerate(self.questions):
             if (place, at) in self.writer.finished:
                 continue
             self.report("evaluate", self.done, self.total)
-            row = {"c": place, "q": at, **self._row(question, engine, ground, embedded, found, provider)}
+            try:
+                row = {"c": place, "q": at, **self._row(question, using)}
+            except KeyMissing as error:
+                self.failures[entry.key] = str(error)
+                return
+            spoken = spoken or _has_spoken(row)
+            held.append(row)
+            if spoken:
+                self._keep(entry, held)
+                held = []
+            elif sum(map(_speechless, held)) == GIVE_UP:
+                self.failures[entry.key] = str(row["error"]).removeprefix(ANSWERING)
+                return
+        self._keep(entry, held)
+        self.report("evaluate", self.done, self.total)
+
+    def _keep(self, entry: Entry, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
             self.writer.append(row)
             self.done += 1
             if self.told:
-                self.told(entry, question, row)
-        self.report("evaluate", self.done, self.total)
+                self.told(entry, self.questions[row["q"]], row)
 
-    def _row(
-        self, question: Question, engine: Engine, ground: Ground, embedded: Embedded, found: dict[str, Found], provider: Provider | None
-    ) -> dict[str, Any]:
-        gold, top_k = self.golds[question.id], engine.configuration.top_k
+    def _row(self, question: Question, using: _Using) -> dict[str, Any]:
+        gold, found, engine = self.golds[question.id], using.found, using.engine
         try:
             if question.id not in found:
-                found[question.id] = self._find(question, engine, embedded)
+                found[question.id] = self._find(question, engine, using.embedded)
             ranked = [metric for metric in self.metrics if metric.family not in ANSWER_METRICS]
-            row = retrieval_row(found[question.id], question, gold, ground, ranked, top_k=top_k)
-            return _merged(row, answer_row(question, gold, engine, provider)) if provider else row
+            row = retrieval_row(found[question.id], question, gold, using.ground, ranked, top_k=engine.configuration.top_k)
+            return _merged(row, answer_row(question, gold, engine, using.provider)) if using.provider else row
+        except (Cancelled, KeyMissing):
+            raise
         except SittError as error:
-            if isinstance(error, Cancelled):
-                raise
             return {"error": str(error)}
 
     def _find(self, question: Question, engine: Engine, embedded: Embedded) -> Found:
@@ -337,6 +367,16 @@ def _askable(question: Question) -> bool:
     except InvalidInput:
         return False
     return True
+
+
+def _speechless(row: Mapping[str, Any]) -> bool:
+    """Whether its answer broke off before a word."""
+    return str(row["error"]).startswith(ANSWERING) and not row["answer"]["text"]
+
+
+def _has_spoken(row: Mapping[str, Any]) -> bool:
+    """Whether the provider has answered it; where nothing was found nobody is asked."""
+    return bool(row.get("answer") and row["answer"]["text"] and row["found"])
 
 
 def _merged(row: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:

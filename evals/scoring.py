@@ -12,7 +12,8 @@ import numpy as np
 from evals.golden import Question
 from evals.metrics import Gold, Metric, Score, Shown, evidence_rank, score_answer, score_retrieval
 from evals.results import ANSWERING, RANKED
-from sitt_core.pipeline import Asking, Engine, Ranking, rank
+from sitt_core.errors import KeyMissing
+from sitt_core.pipeline import Asking, Engine, Ranking, one_per_text, rank
 from sitt_core.store.reading import Corpus, Index
 from sitt_core.types import Answer, Citation, Hit, Matrix, Place, Provider
 
@@ -141,13 +142,19 @@ def find(text: str, engine: Engine, embedded: Embedded) -> Found:
 
 
 def without_own_id(ranking: Ranking, question_id: str, index: Index) -> Ranking:
-    """The ranking without the document that has the question's own id."""
-    own = set(
-        np.flatnonzero(index.document_at == next((at for at, id_ in enumerate(index.document_ids) if id_ == question_id), -1)).tolist()
-    )
+    """The ranking, at every stage, without the document that has the question's own id."""
+    at = next((at for at, id_ in enumerate(index.document_ids) if id_ == question_id), -1)
+    own = set(np.flatnonzero(index.document_at == at).tolist())
     if not own:
         return ranking
-    return replace(ranking, hits=tuple(hit for hit in ranking.hits if index.position[hit.chunk_id] not in own))
+
+    def others(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        return tuple(hit for hit in hits if index.position[hit.chunk_id] not in own)
+
+    fused = others(ranking.fused)
+    stages = tuple(replace(stage, hits=others(stage.hits)) for stage in ranking.stages)
+    # Merged anew: a chunk with the text of its own document stood behind it.
+    return replace(ranking, stages=stages, fused=fused, hits=tuple(one_per_text(fused, index)))
 
 
 def retrieval_row(found: Found, question: Question, gold: Gold, ground: Ground, metrics: Sequence[Metric], *, top_k: int) -> dict[str, Any]:
@@ -190,11 +197,14 @@ def _first(hits: Sequence[Hit], holding: frozenset[int], index: Index) -> int | 
 def answer_row(question: Question, gold: Gold, engine: Engine, provider: Provider) -> dict[str, Any]:
     """The part of a row that an answer decides: its scores, the answer itself, how long it took.
 
-    An answer that broke off is an error, not a refusal.
+    An answer that broke off is an error, not a refusal. Raises KeyMissing, which no other question would mend.
     """
     started = time.perf_counter()
-    answer = asyncio.run(Asking(question.text, engine, provider).run())
+    asking = Asking(question.text, engine, provider)
+    answer = asyncio.run(asking.run())
     spent = (time.perf_counter() - started) * 1000
+    if isinstance(asking.failure, KeyMissing):
+        raise asking.failure
     if answer.stop == "stopped":
         raise KeyboardInterrupt  # asyncio turns Ctrl-C into cancelling the answer, which keeps what has come: no row is made of that
     kept = _kept(answer)

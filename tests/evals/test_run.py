@@ -1,6 +1,7 @@
 """Runs: what they take, the rows they make, what happens when they are stopped, and that a row is what a search gives."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from sitt_core.build import Workshop
 from sitt_core.configuration import configure
 from sitt_core.errors import Busy, Cancelled, InvalidInput
 from sitt_core.pipeline import search
+from sitt_core.settings import ModelSettings
 from tests.fakes import corpora, lab
 from tests.fakes.corpora import silent
+from tests.fakes.openai import FakeOpenAI
 
 Lab = tuple[Workshop, Subject]
 
@@ -140,6 +143,24 @@ class TestRows:
         rows = by_question(made(lab.subject(tmp_path, golden)))
         assert "lake.md" not in [document for document, *_ in rows["lake.md"]["found"]]
 
+    def test_a_document_with_the_questions_own_id_is_no_hit_at_any_stage(self, tmp_path: Path) -> None:
+        """What is expected moves up a rank wherever the question's own document stood before it, and a chunk with its text takes its place."""
+        text = "The owl of the old mill counts the hours aloud."
+        documents = [corpora.document("own.md", text), corpora.document("twin.md", text), *corpora.tales()]
+        question = Question("own.md", "The owl of the old mill counts the hours aloud.", "test", grades={"own.md": 1, "twin.md": 1})
+        kept, dropped = (
+            by_question(made(lab.subject(tmp_path / str(drops), GoldenSet("own", (question,), drops_own_id=drops), documents)))["own.md"]
+            for drops in (False, True)
+        )
+        stages = ("rank_dense", "rank_keyword", "rank_fusion", "rank_shown")
+        assert [kept[stage] for stage in stages] == [dropped[stage] for stage in stages] == [1, 1, 1, 1]
+        assert (kept["found"][0][0], dropped["found"][0][0]) == ("own.md", "twin.md")
+        alone = replace(question, grades={"own.md": 1})
+        lost = by_question(
+            made(lab.subject(tmp_path / "alone", GoldenSet("own", (alone,), drops_own_id=True), [documents[0], *documents[2:]]))
+        )
+        assert [lost["own.md"][stage] for stage in (*stages, "lost_at")] == [None, None, None, None, "retrieval"]
+
     def test_a_passage_counts_for_every_document_that_has_its_text(self, tmp_path: Path) -> None:
         """Two documents with the very same paragraph: whichever is expected, the one passage finds it."""
         text = "The owl of the old mill counts the hours aloud."
@@ -185,18 +206,52 @@ class TestAnswers:
         assert set(figures.abstention) == {"unanswerable", "near-miss", "off-topic", "answerable"}
         assert (figures.abstention["off-topic"].mean, figures.abstention["near-miss"].of) == (1.0, 1)
 
-    def test_an_answer_that_breaks_off_is_an_error_not_a_refusal(self, tales: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A provider that fails says so in the row; what retrieval scored stays."""
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "")
-        workshop, subject = tales
+    def test_an_answer_that_breaks_off_is_an_error_not_a_refusal(self, tales: Lab, asked: Callable[..., Run]) -> None:
+        """A provider that fails says so in the row; what retrieval scored stays, and what had come of the answer."""
+        row = by_question(asked("fake-error"))["neck"]
+        assert row["error"].startswith("answer: expected ")
+        assert (row["refused"], row["recall@5"], bool(row["answer"]["text"])) == (None, 1.0, True)
+        (why,) = results.reasons(results.open_run(tales[0].settings.runs_dir, "latest"))
+        assert why.errors == {row["error"]: 3}
+
+    def test_a_provider_that_never_speaks_fails_its_configuration(self, asked: Callable[..., Run]) -> None:
+        """After three answers of which not a word came nobody is asked any more, and no question has a row."""
+        run = asked("fake-401")
+        (why,) = run.failures.values()
+        assert "OPENAI_API_KEY" in why
+        assert (run.state, results.rows(run)) == ("done", [])
+
+    def test_two_answers_that_never_came_are_rows(self, asked: Callable[..., Run], service: FakeOpenAI) -> None:
+        """Fewer questions than it takes to give up are told one by one."""
+        run = asked("fake-403", kinds=("unanswerable",))
+        assert [row["error"][:8] for row in results.rows(run)] == ["answer: "] * 2
+        assert (run.failures, len(service.requests)) == ({}, 2)
+
+    def test_what_an_answer_would_cost_is_known_beforehand(self, tales: Lab) -> None:
+        """The most that it can be, of a model whose price is known."""
         base = configure({"answer.provider": "claude"}, lab.BASE)
-        plan = plan_run(workshop, subject, Selection(("detail",)), Grid((base,)), choose_metrics(("recall@5", "refused")))
+        plan = plan_run(*tales, Selection(("detail",)), Grid((base,)), choose_metrics(("recall@5", "refused")))
         assert plan.dollars
         assert plan.answers == 3
-        run = execute(workshop, start(workshop, subject, plan), subject, report=silent)
-        row = by_question(run)["neck"]
-        assert "ANTHROPIC_API_KEY" in row["error"]
-        assert (row["refused"], row["recall@5"]) == (None, 1.0)
+
+    @pytest.fixture
+    def service(self) -> Iterator[FakeOpenAI]:
+        with FakeOpenAI() as made:
+            yield made
+
+    @pytest.fixture
+    def asked(self, tales: Lab, service: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+        """A run whose questions a model on loopback answers, as its name asks."""
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-nobodys")
+        settings = replace(tales[0].settings, models=ModelSettings(base_urls={"openai": service.url}))
+
+        def run(model: str, kinds: tuple[str, ...] = ("detail",)) -> Run:
+            workshop = Workshop(settings)
+            base = configure({"answer.provider": "openai", "answer.model": model}, lab.BASE)
+            plan = plan_run(workshop, tales[1], Selection(kinds), Grid((base,)), choose_metrics(("recall@5", "refused")))
+            return execute(workshop, start(workshop, tales[1], plan), tales[1], report=silent)
+
+        return run
 
 
 class TestStopped:
