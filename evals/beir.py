@@ -160,7 +160,8 @@ class _Reader:
         unknown = [shown(id_) for id_ in grades if id_ not in seen]
         self._note(f"{self.qrels} judges questions that {QUERIES_FILE} does not hold, which are left out", unknown)
         if unjudged := len(seen) - sum(id_ in seen for id_ in grades) - sum(not question.grades for question in made):
-            self.notes.append(f"Of {len(seen):,} queries {unjudged:,} have no judgement in {self.split} and are left out.")
+            has, is_ = ("has", "is") if unjudged == 1 else ("have", "are")
+            self.notes.append(f"{unjudged:,} of {len(seen):,} queries {has} no judgement in {self.split} and {is_} left out.")
         without = [shown(question.id) for question in made if question.answerable and not question.documents]
         self._note("No document is relevant to some questions, so no metric is defined for them (trec_eval counts 0)", without)
         for key, ids in self._odd.items():

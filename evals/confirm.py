@@ -20,7 +20,7 @@ from evals.metrics import ANSWER_METRICS, parse_metric
 from evals.results import errors, matrix
 from evals.statistics import Interval, confirmation_level
 from evals.subject import DATASET, OWN, Subject
-from evals.summary import headline
+from evals.summary import counted, headline
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
 from sitt_core.errors import Busy, InvalidInput, StoreError
@@ -155,7 +155,7 @@ def _ask(workshop: Workshop, subject: Subject, plan: runner.Plan, metric: str, *
         if done.failures or errors(done):
             raise InvalidInput(
                 expected="both configurations to be asked all sealed questions",
-                got="; ".join(done.failures.values()) or f"{sum(errors(done).values())} questions that could not be scored",
+                got="; ".join(done.failures.values()) or f"{counted(sum(errors(done).values()), 'question')} without a score",
                 remedy="Correct that and confirm again; this use counts.",
             )
         chosen = headline(done)
@@ -204,9 +204,11 @@ def sentence(made: Confirmation) -> str:
         return "The sealed questions give no score for this metric."
     verdict = "Confirmed" if made.confirmed else "Not confirmed"
     limits = (
-        f", {1 - made.level:.4g} interval {made.low:+.3f} to {made.high:+.3f}" if made.low is not None and made.high is not None else ""
+        f", {100 * (1 - made.level):g} % interval {made.low:+.3f} to {made.high:+.3f}"
+        if made.low is not None and made.high is not None
+        else ""
     )
     return (
-        f"{verdict}: on {made.n} sealed questions {made.metric} is {made.mean:.3f} against {made.baseline_mean:.3f} of the baseline "
+        f"{verdict}: on {counted(made.n, 'sealed question')} {made.metric} is {made.mean:.3f} against {made.baseline_mean:.3f} of the baseline "
         f"(difference {made.difference:+.3f}{limits}; p = {made.p:.4f} at the level {made.level:g} of use {made.use})."
     )

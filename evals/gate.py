@@ -12,6 +12,7 @@ from evals import statistics
 from evals.analysis import RESAMPLES, SEED, Duel, duel, is_binary
 from evals.metrics import ANSWER_METRICS
 from evals.results import Run, errors, open_run
+from evals.summary import counted
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
 
 BASELINES = "baselines.json"
@@ -107,8 +108,8 @@ def _reasons(made: Duel, p: float, max_drop: float, candidate: tuple[Run, int], 
         reasons.append("no question has a score for both, so nothing was compared")
     wrong, before = (errors(run, answers=made.metric in ANSWER_METRICS).get(place, 0) for run, place in (candidate, baseline))
     if wrong > before:
-        reasons.append(f"{wrong} questions could not be scored, {before} of the baseline")
+        reasons.append(f"{counted(wrong, 'question')} could not be scored, {before:,} of the baseline")
     scored = [sum(pair[at] is not None for pair in made.questions) for at in (1, 2)]
     if scored[0] < scored[1]:
-        reasons.append(f"{scored[0]} questions have a score, {scored[1]} of the baseline")
+        reasons.append(f"scored: {counted(scored[0], 'question')}, {scored[1]:,} of the baseline")
     return reasons

@@ -6,8 +6,12 @@ from typing import Any
 
 from evals.analysis import Duel
 from evals.results import Asked, Run, rows
-from evals.summary import passes
+from evals.statistics import Verdict
+from evals.summary import counted, labels, passes, short
 from sitt_core.errors import InvalidInput
+
+Side = tuple[Run, int]
+"""A configuration: its run, and its place there."""
 
 SHOWN = 5
 SHOWN_QUESTIONS = 20
@@ -15,17 +19,28 @@ SHOWN_QUESTIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question with the row of either configuration; None where it has none."""
+    """A question with the row of either configuration."""
 
     asked: Asked
-    slugs: tuple[str, str]
-    rows: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+    names: tuple[str, str]
+    rows: tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
-def pairs(one: tuple[Run, int], other: tuple[Run, int], *, answers: bool) -> list[Pair]:
-    """The questions that both asked, in the first one's order, each with both rows (a run and a configuration's place in it).
+def names_of(one: Side, other: Side) -> tuple[str, str]:
+    """What to call each: its label with its key, and of two runs the run's id before it."""
+    apart = one[0].manifest.id != other[0].manifest.id
 
-    Raises InvalidInput when they share no question, or when answers are wanted and there are none.
+    def name(run: Run, place: int) -> str:
+        key = run.manifest.configurations[place].key
+        return f"{labels(run)[place]} ({f'{run.manifest.id}:{key}' if apart else key})"
+
+    return name(*one), name(*other)
+
+
+def pairs(one: Side, other: Side) -> list[Pair]:
+    """The questions that both were asked, in the first one's order, each with both rows.
+
+    Raises InvalidInput when they share no question, or when there is no answer.
     """
     sides = [{run.questions[row["q"]].id: row for row in rows(run, configuration=place)} for run, place in (one, other)]
     asked = [question for question in one[0].questions if question.id in sides[0] and question.id in sides[1]]
@@ -33,29 +48,27 @@ def pairs(one: tuple[Run, int], other: tuple[Run, int], *, answers: bool) -> lis
         raise InvalidInput(
             expected="two configurations that were asked the same questions", got="none in common", remedy="Compare within one run."
         )
-    if answers and not any(side[question.id]["answer"] for side in sides for question in asked):
+    if not any(side[question.id]["answer"] for side in sides for question in asked):
         raise InvalidInput(
             expected="rows with answers", got="retrieval only", remedy="Run them with answers: python -m evals run --metrics answers"
         )
-    first, second = ((run.manifest.configurations[place].slug) for run, place in (one, other))
-    return [Pair(question, (first, second), (sides[0][question.id], sides[1][question.id])) for question in asked]
+    names = names_of(one, other)
+    return [Pair(question, names, (sides[0][question.id], sides[1][question.id])) for question in asked]
 
 
 def lines(pair: Pair) -> str:
     """A pair for a terminal: the question, what was expected, and both sides."""
     said = [f"{pair.asked.id} ({pair.asked.kind}): {pair.asked.text}", f"  expected: {', '.join(pair.asked.documents) or 'no answer'}"]
-    for letter, slug, row in zip("AB", pair.slugs, pair.rows, strict=True):
-        said.append(f"  {letter} {slug}: {_told(row)}")
-        if row and row["answer"]:
+    for letter, name, row in zip("AB", pair.names, pair.rows, strict=True):
+        said.append(f"  {letter} {name}: {_told(row)}")
+        if row["answer"]:
             said += [f"    {line}" for line in row["answer"]["text"].splitlines()]
-        elif row and row["found"]:
+        elif row["found"]:
             said += [f"    {rank}. {document}" for rank, (document, *_) in enumerate(row["found"][:SHOWN], start=1)]
     return "\n".join(said)
 
 
-def _told(row: Mapping[str, Any] | None) -> str:
-    if row is None:
-        return "not asked yet"
+def _told(row: Mapping[str, Any]) -> str:
     if row["error"]:
         return str(row["error"])
     if row["answer"] and row["answer"]["refused"]:
@@ -63,44 +76,54 @@ def _told(row: Mapping[str, Any] | None) -> str:
     return "PASS" if passes(row) else "FAIL" if row["lost_at"] is not None else "answered"
 
 
-def duel_lines(made: Duel) -> list[str]:
+VERDICTS: Mapping[Verdict, str] = {
+    "better": "A is better",
+    "worse": "B is better",
+    "not distinguishable": "the two are not distinguishable",
+    "not comparable": "the two are not comparable",
+    "too few": "too few questions to say which is better",
+}
+
+
+def duel_lines(made: Duel, one: Side, other: Side) -> list[str]:
     """A head-to-head for a terminal: the difference with its interval, the test, who won, what could have been seen."""
-    found, (one, other) = made.comparison, made.names
+    found, names = made.comparison, names_of(one, other)
     difference = found.difference
+    said = [f"A {names[0]}", f"B {names[1]}"]
     if difference.mean is None:
-        return [f"{one} against {other}: no question has a score of {made.metric} for both."]
+        return [*said, f"no question has a score of {made.metric} for both"]
     limits = (
         "" if difference.low is None or difference.high is None else f" (95 % interval {difference.low:+.3f} to {difference.high:+.3f})"
     )
-    said = [
-        f"A {one}",
-        f"B {other}",
-        f"{made.metric}, A minus B: {difference.mean:+.3f}{limits} over {found.shares.n} questions: A is {found.verdict}",
-        f"A wins {found.wins}, {found.ties} are equal, B wins {found.losses}; p = {found.p:.4f} (two-sided, paired sign flips)",
+    said += [
+        f"{made.metric}, A minus B: {difference.mean:+.3f}{limits} over {counted(found.shares.n, 'question')}: {VERDICTS[found.verdict]}",
+        f"A wins {found.wins:,}, {found.ties:,} tied, B wins {found.losses:,}; p = {found.p:.4f} (two-sided, paired sign flips)",
     ]
     if found.shares.why_not:
         said.append(
             f"not comparable: {found.shares.why_not}; with every missing score at its worst and best {found.bounds[0]:+.3f} to {found.bounds[1]:+.3f}"
         )
     elif found.shares.n < found.shares.of:
-        said.append(f"{found.shares.of - found.shares.n} of {found.shares.of} questions have no score for one of them and are left out")
+        left_out = found.shares.of - found.shares.n
+        said.append(f"left out, without a score for one of them or both: {left_out:,} of {counted(found.shares.of, 'question')}")
     if found.detectable is not None:
         said.append(f"a difference of {found.detectable:.3f} would be seen four times in five")
     differing = [(asked, a, b) for asked, a, b in made.questions if a is not None and b is not None and a != b]
     for asked, a, b in sorted(differing, key=lambda each: each[2] - each[1])[:SHOWN_QUESTIONS]:
-        said.append(f"  {'A' if a > b else 'B'}  {a:.2f} / {b:.2f}  {asked.id}: {asked.text}")
+        said.append(f"  {'A' if a > b else 'B'}  {short(a)} / {short(b)}  {asked.id}: {asked.text}")
     if len(differing) > SHOWN_QUESTIONS:
         said.append(f"  … and {len(differing) - SHOWN_QUESTIONS} more; --json has them all")
     return said
 
 
-def duel_json(made: Duel) -> dict[str, Any]:
+def duel_json(made: Duel, one: Side, other: Side) -> dict[str, Any]:
     """A head-to-head as JSON."""
-    found = made.comparison
+    found, names = made.comparison, names_of(one, other)
     return {
         "metric": made.metric,
-        "a": made.names[0],
-        "b": made.names[1],
+        "a": names[0],
+        "b": names[1],
+        "sides": [_side_json(side) for side in (one, other)],
         "difference": asdict(found.difference),
         "p": found.p,
         "wins": found.wins,
@@ -114,6 +137,12 @@ def duel_json(made: Duel) -> dict[str, Any]:
     }
 
 
+def _side_json(side: Side) -> dict[str, Any]:
+    run, place = side
+    entry = run.manifest.configurations[place]
+    return {"run": run.manifest.id, "key": entry.key, "slug": entry.slug, "label": labels(run)[place]}
+
+
 def as_json(pair: Pair) -> dict[str, Any]:
     """A pair as JSON."""
     return {
@@ -122,7 +151,7 @@ def as_json(pair: Pair) -> dict[str, Any]:
         "text": pair.asked.text,
         "expected": list(pair.asked.documents),
         "sides": [
-            None if row is None else {"slug": slug, "error": row["error"], "found": row["found"], "answer": row["answer"]}
-            for slug, row in zip(pair.slugs, pair.rows, strict=True)
+            {"configuration": name, "error": row["error"], "found": row["found"], "answer": row["answer"]}
+            for name, row in zip(pair.names, pair.rows, strict=True)
         ],
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from evals.beir import missing_documents, read_collection
 from evals.editing import load_all
 from evals.golden import FIELD_GUIDE, GoldenSet, load_questions, with_named
+from evals.summary import counted
 from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, read_source
 from sitt_core.configuration import Configuration
 from sitt_core.errors import InvalidInput, shown
@@ -49,9 +50,16 @@ def open_questions(workshop: Workshop, place: str, corpus: str = DEFAULT_CORPUS,
         golden = load_all(workshop.settings, corpus, titles)
     elif golden is None:  # the field guide under another name
         golden = with_named(load_questions(place), titles)
-    missing = missing_documents(golden, [document.id for document in opened.documents])
-    notes = (f"{len(missing)} expected documents are not in the corpus and count as not found",) if missing else ()
-    return Subject(opened, golden, place if kept else str(Path(place).expanduser().resolve()), notes)
+    return Subject(opened, golden, place if kept else str(Path(place).expanduser().resolve()), _missing(golden, opened))
+
+
+def _missing(golden: GoldenSet, corpus: Corpus) -> tuple[str, ...]:
+    """A note that names expected documents which the corpus lacks, if there are any."""
+    missing = missing_documents(golden, [document.id for document in corpus.documents])
+    if not missing:
+        return ()
+    listed = f"{', '.join(missing[:LISTED])}{', …' * (len(missing) > LISTED)}"
+    return (f"Not in the corpus, so counted as not found: {counted(len(missing), 'expected document')} ({listed})",)
 
 
 def open_dataset(
@@ -80,12 +88,8 @@ def open_dataset(
     require(collection.golden)
     _update(workshop, f"{DATASET}{folder}", name, language, first, report, dry_run=dry_run)
     opened = workshop.corpus(name)
-    missing = missing_documents(collection.golden, [document.id for document in opened.documents])
-    notes = list(collection.notes)
-    if missing:
-        more = ", …" if len(missing) > LISTED else ""
-        notes.append(f"{len(missing)} relevant documents are not in the corpus and count as not found: {', '.join(missing[:LISTED])}{more}")
-    return Subject(opened, collection.golden, f"{DATASET}{folder}@{split}", tuple(notes))
+    notes = (*collection.notes, *_missing(collection.golden, opened))
+    return Subject(opened, collection.golden, f"{DATASET}{folder}@{split}", notes)
 
 
 def reopen(workshop: Workshop, place: str, corpus: str, *, report: Report) -> Subject:
@@ -116,7 +120,7 @@ def _update(
     if dry_run:
         raise InvalidInput(
             expected=f"{name} to be a corpus already, to plan with",
-            got=f"{len(listing.documents):,} documents of which it lacks {len(plan.added) + len(plan.changed):,}",
+            got=f"{counted(len(listing.documents), 'document')}, of which it lacks {len(plan.added) + len(plan.changed):,}",
             remedy=f"Make it first: python -m sitt_core update --source {source} --corpus {name}",
         )
     require_removals_allowed(plan, 0)

@@ -1,7 +1,8 @@
 """The eval lab's command line: golden sets, runs, and what came of them; every command with --json."""
 
+import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
@@ -48,6 +49,8 @@ app.add_typer(questions_app, name="questions")
 
 LISTS = ("--grid", "--kinds", "--metrics", "--preset")
 """Options that take several values after their name."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells know it."""
 FAILED_SHOWN = 5
 """How many of a failed question's passages are shown."""
 
@@ -58,7 +61,7 @@ RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run
 
 
 def main() -> None:
-    """Runs the command line; exit code 0, 1 for a named failure, 2 for wrong usage or when no configuration can run."""
+    """Runs the command line; exit code 0, 1 for a named failure, 2 for wrong usage, 130 after Ctrl-C (docs/eval-lab.md has the table)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -78,9 +81,25 @@ def spread(arguments: Sequence[str]) -> list[str]:
     return spelled
 
 
+@contextlib.contextmanager
+def _failures(as_json_: bool) -> Iterator[None]:
+    """Named failures as everywhere; Ctrl-C, at a question too, ends quietly: a run keeps its rows, nothing else is left half done."""
+    with named_failures(as_json_):
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except typer.Abort as aborted:
+            if isinstance(aborted.__context__, KeyboardInterrupt):  # what typer makes of Ctrl-C at its prompt
+                raise typer.Exit(INTERRUPTED) from None
+            raise
+
+
 @app.command()
 def run(
-    questions: QuestionsOption = FIELD_GUIDE,
+    questions: Annotated[
+        str, typer.Option("--questions", help="field-guide unless said; own for those of the Questions page; or the path of a golden set.")
+    ] = "",
     dataset: Annotated[str, typer.Option("--dataset", help="A public collection instead: beir:PATH, its folder.")] = "",
     corpus: Annotated[str, typer.Option("--corpus", help="Which corpus is asked; of a dataset, what its corpus is called.")] = "",
     language: Annotated[str, typer.Option("--language", help="The language of a dataset's corpus, for stemming and stop words.")] = "",
@@ -110,16 +129,18 @@ def run(
     job: JobOption = None,
 ) -> None:
     """Ask every question under every configuration, and keep what came of it as a run."""
-    with named_failures(as_json_), reporting(job) as report:
+    with _failures(as_json_), reporting(job) as report:
         settings, base = settings_of(set_)
         workshop = build.Workshop(settings)
         if resume:
-            chosen_too = [dataset, corpus, language, grid_, preset, metrics, kinds, split, name, baseline, set_]
-            made = _resumed(workshop, resume, alone=not any(chosen_too) and questions == FIELD_GUIDE, dry_run=dry_run)
+            made = results.open_run(settings.runs_dir, resume)
+            _require_alone([questions, dataset, corpus, language, grid_, preset, metrics, kinds, split, name, baseline, set_])
+            dollars = runner.dollars_left(workshop, made)
             if dry_run:
+                _print_left(made, dollars, as_json_)
                 return
-            if runner.dollars_left(workshop, made) != 0.0 and not (yes or job):
-                ask_first(f"Go on, for {_cost(runner.dollars_left(workshop, made))}?", as_json=as_json_)
+            if dollars != 0.0 and not (yes or job):
+                ask_first(f"Go on, {_cost(dollars)}?", as_json=as_json_)
             subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
         else:
             _require_open(split, dataset, as_json_)
@@ -142,7 +163,7 @@ def run(
                     report=report,
                 )
             else:
-                subject = open_questions(workshop, questions, corpus or DEFAULT_CORPUS, report=report)
+                subject = open_questions(workshop, questions or FIELD_GUIDE, corpus or DEFAULT_CORPUS, report=report)
             plan = runner.plan_run(workshop, subject, selection, expanded, chosen)
             if not as_json_ or dry_run:
                 _print_plan(plan, subject, as_json_)
@@ -154,21 +175,27 @@ def run(
         told = None if quiet or as_json_ or job else _Verdicts(made)
         done = _carry_out(workshop, made, subject, report, told, as_json_)
         _print_results(done, as_json_)
+    if done.failures:
+        raise typer.Exit(1)
 
 
-def _resumed(workshop: build.Workshop, run_id: str, *, alone: bool, dry_run: bool) -> Run:
-    """The run to go on with; raises InvalidInput when something was chosen anew, which its rows could not follow."""
-    made = results.open_run(workshop.settings.runs_dir, run_id)
-    if not alone:
+def _require_alone(others: Sequence[object]) -> None:
+    """Raises InvalidInput when something was chosen beside --resume, which the run's rows could not follow."""
+    if any(others):
         raise InvalidInput(
             expected="--resume by itself: a run goes on as it was begun",
             got="other choices with it",
             remedy="Leave them out, or start a new run.",
         )
-    if dry_run:
-        left = made.wanted - results.count(made)
-        print(f"{left:,} of {made.wanted:,} rows are missing from {made.manifest.id}, {_cost(runner.dollars_left(workshop, made))}")
-    return made
+
+
+def _print_left(made: Run, dollars: float | None, as_json_: bool) -> None:
+    """What going on with a run takes."""
+    left, rows = sum(results.unfinished(made)), len(made.questions) * len(made.manifest.configurations)
+    if as_json_:
+        print_json({"run": made.manifest.id, "rows": rows, "missing": left, "dollars": dollars})
+    else:
+        print(f"{left:,} of {summary.counted(rows, 'row')} would be made for {made.manifest.id}; {_cost(dollars)}")
 
 
 def _require_open(split: str, dataset: str, as_json_: bool) -> None:
@@ -212,7 +239,7 @@ def _carry_out(workshop: build.Workshop, made: Run, subject: Subject, report: Re
     except KeyboardInterrupt:
         print(f"\nStopped. Go on: python -m evals run --resume {made.manifest.id}", file=sys.stderr)
         _print_results(results.open_run(made.folder.parent, made.manifest.id), as_json_)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _print_plan(plan: runner.Plan, subject: Subject, as_json_: bool) -> None:
@@ -232,23 +259,28 @@ def _print_plan(plan: runner.Plan, subject: Subject, as_json_: bool) -> None:
             }
         )
         return
-    print(f"{len(plan.questions)} questions × {len(plan.grid.configurations)} configurations on {subject.corpus.name}: {plan.rows:,} rows")
+    print(f"{_size(len(plan.questions), len(plan.grid.configurations))} on {subject.corpus.name}: {summary.counted(plan.rows, 'row')}")
     for note in subject.notes:
         print(f"  note: {note}")
     for line in plan.grid.skipped:
         print(f"  skipped {line}")
     if plan.grid.duplicates:
-        print(f"  {plan.grid.duplicates} combinations that come to the same run once")
+        print(f"  left out, since another one comes to the same: {summary.counted(plan.grid.duplicates, 'combination')}")
     if missing:
-        print(f"  {len(missing)} indexes are built first, about {human_seconds(sum(each.seconds for each in plan.missing.values()))}")
+        seconds = human_seconds(sum(each.seconds for each in plan.missing.values()))
+        print(f"  built first: {len(missing)} index{'es' * (len(missing) > 1)}, about {seconds}")
     if plan.answers:
-        print(f"  {plan.answers:,} answers: about {plan.tokens:,} tokens to read, {_cost(plan.dollars)}")
+        print(f"  {summary.counted(plan.answers, 'answer')}: about {plan.tokens:,} tokens to read, {_cost(plan.dollars)}")
+
+
+def _size(questions: int, configurations: int) -> str:
+    return f"{summary.counted(questions, 'question')} × {summary.counted(configurations, 'configuration')}"
 
 
 def _cost(dollars: float | None) -> str:
     if dollars is None:
         return "at a price that is not known here"
-    return f"at most ${dollars:.2f}" if dollars else "no charge"
+    return f"at most ${dollars:,.2f}" if dollars else "no charge"
 
 
 class _Verdicts:
@@ -257,9 +289,11 @@ class _Verdicts:
     def __init__(self, made: Run) -> None:
         self._labels = dict(zip((entry.key for entry in made.manifest.configurations), summary.labels(made), strict=True))
         self._several = len(self._labels) > 1
+        self._stale = {asked.id for asked in made.questions if asked.stale}
 
     def __call__(self, entry: Entry, question: Question, row: Mapping[str, Any]) -> None:
         where = f"  [{self._labels[entry.key]}]" if self._several else ""
+        what = "evidence" if question.evidence and question.id not in self._stale else "document"
         if row.get("error"):
             print(f"ERROR {question.id}{where}: {row['error']}", flush=True)
         elif not question.answerable:
@@ -268,18 +302,31 @@ class _Verdicts:
         elif row.get(summary.TOP_K) is None:
             print(f"  –   {question.id}{where}  {(row.get('why') or {}).get(summary.TOP_K, 'no score')}", flush=True)
         elif summary.passes(row):
-            print(f"PASS  {question.id}{where}  rank {row.get('rank_shown') or '–'}", flush=True)
+            print(f"PASS  {question.id}{where}  {_found(row, what)}", flush=True)
         else:
             print(f"FAIL  {question.id}{where}  {question.text}", flush=True)
-            print(f"        expected {', '.join(question.documents[:5])}{', …' * (len(question.documents) > 5)}; {_lost(row)}", flush=True)
+            print(
+                f"        expected {', '.join(question.documents[:5])}{', …' * (len(question.documents) > 5)}; {_lost(row, what)}",
+                flush=True,
+            )
             for rank, (document, start, end, score) in enumerate(row["found"][:FAILED_SHOWN], start=1):
                 print(f"        {rank}. {score:.4f}  {document} [{start}:{end}]", flush=True)
 
 
-def _lost(row: Mapping[str, Any]) -> str:
+def _found(row: Mapping[str, Any], what: str) -> str:
+    """Where the evidence is of a question that passes, or else the expected document."""
+    if row.get("rank_shown") is None:
+        return f"an expected document is shown; its {what} was not handed over by any retriever"
+    below = "an expected document is shown; " if row.get("lost_at") == "cut" else ""
+    return f"{below}{what} at rank {row['rank_shown']}{', below top K' * bool(below)}"
+
+
+def _lost(row: Mapping[str, Any], what: str) -> str:
     if row.get("lost_at") == "cut":
-        return f"found at rank {row['rank_shown']}, below top K"
-    return "no retriever handed it over" if row.get("lost_at") == "retrieval" else "shown, but in no expected document"
+        return f"{what} at rank {row['rank_shown']}, below top K"
+    if row.get("lost_at") == "retrieval":
+        return f"no retriever handed {'its evidence' if what == 'evidence' else 'it'} over"
+    return "its text is shown, from no expected document"
 
 
 def _print_results(made: Run, as_json_: bool) -> None:
@@ -294,7 +341,7 @@ def _print_results(made: Run, as_json_: bool) -> None:
 @app.command(name="runs")
 def list_runs(as_json_: JsonOption = False) -> None:
     """List the runs, newest first."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         found = results.runs(settings_of(None)[0].runs_dir)
         if as_json_:
             print_json({"runs": [_described(each) for each in found]})
@@ -321,14 +368,15 @@ def _described(made: Run) -> dict[str, Any]:
 def _run_line(made: Run) -> str:
     manifest = made.manifest
     name = f"  {manifest.name}" if manifest.name else ""
-    size = f"{len(made.questions)} questions × {len(manifest.configurations)} configurations"
-    return f"{manifest.id}  {made.state:<7}  {manifest.golden} on {manifest.corpus}: {size}, {results.count(made):,} rows{name}"
+    size = _size(len(made.questions), len(manifest.configurations))
+    rows = summary.counted(results.count(made), "row")
+    return f"{manifest.id}  {made.state:<7}  {manifest.golden} on {manifest.corpus}: {size}, {rows}{name}"
 
 
 @app.command()
 def show(run_id: RunArgument, as_json_: JsonOption = False) -> None:
     """Show what came of a run."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         _print_results(results.open_run(settings_of(None)[0].runs_dir, run_id), as_json_)
 
 
@@ -340,14 +388,14 @@ def export(
     as_json_: JsonOption = False,
 ) -> None:
     """Write a run's rows to a file: a line for every question and configuration."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         made = results.open_run(settings_of(None)[0].runs_dir, run_id)
         path = output or Path(f"{made.manifest.id}.csv")
         count = results.export_csv(made, path)
         if as_json_:
             print_json({"run": made.manifest.id, "file": str(path), "rows": count})
         else:
-            print(f"{count:,} rows in {path}")
+            print(f"{summary.counted(count, 'row')} in {path}")
 
 
 @app.command()
@@ -358,9 +406,9 @@ def report(
     as_json_: JsonOption = False,
 ) -> None:
     """Write what came of a run as one HTML file that needs nothing else: findings, charts, tables, what was run."""
-    from evals.report import write_report  # Plotly is wanted here alone
+    with _failures(as_json_):
+        from evals.report import write_report  # Plotly is wanted here alone
 
-    with named_failures(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         made = results.open_run(runs_dir, run_id)
         path = output or Path(f"{made.manifest.id}.html")
@@ -385,11 +433,11 @@ def compare(
     as_json_: JsonOption = False,
 ) -> None:
     """Set two configurations against each other: the difference with its interval, who won which question, or the answers to read."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         sides = _configuration_of(runs_dir, one), _configuration_of(runs_dir, other)
         if answers:
-            pairs = side_by_side.pairs(*sides, answers=True)
+            pairs = side_by_side.pairs(*sides)
             if as_json_:
                 print_json({"questions": [side_by_side.as_json(pair) for pair in pairs]})
             else:
@@ -397,9 +445,9 @@ def compare(
             return
         made = analysis.duel(*sides, metric, common=common)
         if as_json_:
-            print_json(side_by_side.duel_json(made))
+            print_json(side_by_side.duel_json(made, *sides))
         else:
-            print("\n".join(side_by_side.duel_lines(made)))
+            print("\n".join(side_by_side.duel_lines(made, *sides)))
 
 
 @app.command()
@@ -417,15 +465,16 @@ def gate(
     as_json_: JsonOption = False,
 ) -> None:
     """Exit with 1 when a configuration has fallen below a baseline: significantly, by too much, with more errors or fewer scores."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         candidate = _configuration_of(runs_dir, f"{run_id}:{config}" if config else run_id)
-        verdict = gates.gate(candidate, gates.open_baseline(runs_dir, baseline), metric, max_drop=max_drop, common=common)
+        held = gates.open_baseline(runs_dir, baseline)
+        verdict = gates.gate(candidate, held, metric, max_drop=max_drop, common=common)
         if as_json_:
             told = {"passed": verdict.passed, "reasons": list(verdict.reasons), "p": verdict.p, "smallest_drop_seen": verdict.seen}
-            print_json({**told, **side_by_side.duel_json(verdict.duel)})
+            print_json({**told, **side_by_side.duel_json(verdict.duel, candidate, held)})
         else:
-            print("\n".join(side_by_side.duel_lines(verdict.duel)))
+            print("\n".join(side_by_side.duel_lines(verdict.duel, candidate, held)))
             seen = "These scores do not say how small a drop would be seen." if verdict.seen is None else _seen(verdict.seen)
             print(f"{seen} One-sided p = {verdict.p:.4f}.")
             print("\n".join(f"FAIL  {reason}" for reason in verdict.reasons) or f"PASS  no drop against {baseline}")
@@ -448,7 +497,7 @@ def set_baseline(
     as_json_: JsonOption = False,
 ) -> None:
     """Name a configuration of a run, to be compared with later."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         made, place = _configuration_of(runs_dir, configuration)
         gates.set_baseline(runs_dir, name, made, place)
@@ -462,7 +511,7 @@ def set_baseline(
 @baseline_app.command(name="list")
 def list_baselines(as_json_: JsonOption = False) -> None:
     """List the baselines."""
-    with named_failures(as_json_):
+    with _failures(as_json_):
         held = gates.baselines(settings_of(None)[0].runs_dir)
         if as_json_:
             print_json({"baselines": {name: {"run": run_id, "key": key} for name, (run_id, key) in held.items()}})
@@ -490,7 +539,7 @@ def confirm(
     job: JobOption = None,
 ) -> None:
     """Ask the sealed questions under one configuration and one baseline; every use is counted, and makes the next one stricter."""
-    with named_failures(as_json_), reporting(job) as report:
+    with _failures(as_json_), reporting(job) as report:
         settings, default = settings_of(None)
         workshop = build.Workshop(settings)
         made, place = _configuration_of(settings.runs_dir, configuration)
@@ -499,10 +548,10 @@ def confirm(
         subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
         path = confirmations.log_file(subject, settings)
         use = len(confirmations.uses(path)) + 1
-        if not (yes or job or as_json_):
-            print(
-                f"This is use {use} of the sealed questions of {subject.golden.name}, at the level {confirmation_level(use):g}; it is logged in {path.name}."
-            )
+        if not (yes or job):
+            if not as_json_:
+                level = f"at the level {confirmation_level(use):g}"
+                print(f"This is use {use} of the sealed questions of {subject.golden.name}, {level}; it is logged in {path.name}.")
             ask_first("Ask them?", as_json=as_json_)
         found = confirmations.confirm(workshop, subject, chosen, against, metric, report=report)
         if as_json_:
@@ -536,7 +585,7 @@ def check(
     as_json_: JsonOption = False,
 ) -> None:
     """Check a golden set against its corpus: evidence, wording, splits, judgements; exit code 1 when something is wrong."""
-    with named_failures(as_json_), reporting(None) as report:
+    with _failures(as_json_), reporting(None) as report:
         workshop = build.Workshop(settings_of(None)[0])
         subject = open_questions(workshop, questions, corpus, report=report)
         found = editing.without_sealed(golden.check_questions(subject.golden, subject.corpus.all_documents()), subject.golden)
@@ -551,7 +600,10 @@ def check(
                 }
             )
         else:
-            print(f"{len(subject.golden.questions)} questions: " + ", ".join(f"{kind} {count}" for kind, count in counts.items()))
+            print(
+                f"{summary.counted(len(subject.golden.questions), 'question')}: "
+                + ", ".join(f"{kind} {count}" for kind, count in counts.items())
+            )
             print("sealed: " + ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items()))
             print("\n".join(f"{each.kind:<10} {each.question}: {each.message}" for each in found) or "Nothing is wrong.")
         if found:
@@ -574,7 +626,7 @@ def export_questions(
     as_json_: JsonOption = False,
 ) -> None:
     """Write a golden set and its corpus as a BEIR folder."""
-    with named_failures(as_json_), reporting(None) as report:
+    with _failures(as_json_), reporting(None) as report:
         subject = open_questions(build.Workshop(settings_of(None)[0]), questions, corpus, report=report)
         beir.write_collection(folder, subject.corpus.all_documents(), subject.golden, sealed=sealed)
         if as_json_:

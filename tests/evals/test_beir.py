@@ -65,7 +65,7 @@ def test_the_judged_queries_are_the_questions(tmp_path: Path) -> None:
         ),
         drops_own_id=True,
     )
-    assert collection.notes == ("Of 3 queries 1 have no judgement in test and are left out.",)
+    assert collection.notes == ("1 of 3 queries has no judgement in test and is left out.",)
 
 
 def test_splits_are_told_apart(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_is_odd_is_noted(tmp_path: Path) -> None:
         "qrels/test.tsv gives two grades to the same question and document, and the first counts: 'q1' and 'b' (0, then 2).",
         "queries.jsonl gives an id more than once, and the first line counts: 'q1'.",
         "qrels/test.tsv judges questions that queries.jsonl does not hold, which are left out: 'x0', 'x1', 'x2' and 2 more.",
-        "Of 2,003 queries 2,001 have no judgement in test and are left out.",
+        "2,001 of 2,003 queries have no judgement in test and are left out.",
         "No document is relevant to some questions, so no metric is defined for them (trec_eval counts 0): 'q2'.",
     )
 
@@ -166,7 +166,7 @@ def test_queries_known_to_be_unanswerable_are_questions(tmp_path: Path) -> None:
     queries = [*QUERIES, {"_id": "u", "text": "Why?", "metadata": {"kind": "unanswerable", "about": ["d1"]}}]
     found = read(tmp_path, "q1\td1\t1\n", queries)
     assert found.golden.questions[1] == Question("u", "Why?", "unanswerable", about=("d1",))
-    assert found.notes == ("Of 4 queries 2 have no judgement in test and are left out.",)
+    assert found.notes == ("2 of 4 queries have no judgement in test and are left out.",)
 
 
 @pytest.mark.parametrize(

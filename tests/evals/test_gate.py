@@ -31,7 +31,7 @@ def pair(tmp_path: Path, candidate: list[float | None], baseline: list[float | N
         pytest.param(GOOD, HALF, [], id="better passes"),
         pytest.param([0.0, *GOOD[1:]], GOOD, [], id="one question lost is neither significant nor too much"),
         pytest.param(HALF, GOOD, ["significant", "more than the 0.05"], id="a large drop fails twice"),
-        pytest.param([None] * 3 + GOOD[3:], GOOD, ["questions have a score"], id="fewer scores fail"),
+        pytest.param([None] * 3 + GOOD[3:], GOOD, ["scored: 57 questions, 60 of the baseline"], id="fewer scores fail"),
     ],
 )
 def test_what_fails(tmp_path: Path, candidate: list[float | None], baseline: list[float | None], reasons: list[str]) -> None:
