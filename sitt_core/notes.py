@@ -25,6 +25,8 @@ MAX_PRESETS = 100
 MAX_NAME = 60
 LOCK_SECONDS = 5.0
 MAX_NOTE = 2000
+FROM_PASSAGES = "explore"
+"""The origin of drafts whose evidence was chosen from passages; others name the answer that they were made of."""
 _PRESETS, _RECENT, _DRAFTS, _ANSWERS = "presets.json", "recent.json", "drafts.json", "answers"
 _ID = re.compile(r"[0-9a-z-]{1,64}")
 
@@ -286,14 +288,33 @@ def delete_conversation(notes_dir: Path, conversation: str) -> None:
 def save_draft(
     notes_dir: Path, *, corpus: str, question: str, reference: str = "", evidence: Sequence[Mapping[str, Any]] = (), origin: str = ""
 ) -> Draft:
-    """Keeps a draft of a golden question; the same question of the same corpus takes its place. Raises StoreError or Busy."""
+    """Keeps a draft of a golden question made of an answer, in place of one made of another answer to the same question.
+
+    Raises StoreError or Busy.
+    """
     made = Draft(uuid.uuid4().hex[:12], corpus, question, reference, [dict(each) for each in evidence], time.time(), origin)
     with _editing(notes_dir / _DRAFTS) as held:
         for id_, other in list(held.items()):
-            if (other["corpus"], other["question"]) == (corpus, question):
+            if (other["corpus"], other["question"]) == (corpus, question) and other["origin"] != FROM_PASSAGES:
                 del held[id_]
         held[made.id] = asdict(made)
     return made
+
+
+def add_to_draft(notes_dir: Path, *, corpus: str, question: str, evidence: Mapping[str, Any]) -> Draft:
+    """Puts a quotation that somebody chose from a passage into the draft of that question, which is made where there is none.
+
+    `evidence` names a document, start, end and quote. What is there already is not added again. Raises StoreError or Busy.
+    """
+    with _editing(notes_dir / _DRAFTS) as held:
+        wanted = (corpus, question, FROM_PASSAGES)
+        kept = next((each for each in held.values() if (each["corpus"], each["question"], each["origin"]) == wanted), None)
+        if kept is None:
+            kept = asdict(Draft(uuid.uuid4().hex[:12], corpus, question, "", [], time.time(), FROM_PASSAGES))
+            held[kept["id"]] = kept
+        if dict(evidence) not in kept["evidence"]:
+            kept["evidence"].append(dict(evidence))
+        return Draft(**kept)
 
 
 def drafts(notes_dir: Path, corpus: str | None = None) -> tuple[Draft, ...]:

@@ -11,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.dashboard.conftest import settle, window
+from sitt_core import notes
+from tests.dashboard.conftest import ROOT, settle, window
 from tests.dashboard.test_explore import MANITOBA, open_page, parameters, segment
 
 pytestmark = pytest.mark.browser
@@ -110,6 +111,43 @@ def test_why_not_follows_a_document_and_a_quotation(page: Page, url: str) -> Non
     quote.fill("…!")
     quote.press("Control+Enter")
     expect(page.get_by_test_id("stAlert")).to_contain_text("a quotation with a letter or digit")
+
+
+def test_words_of_a_passage_become_a_draft_of_a_golden_question(page: Page, url: str, store: Path) -> None:
+    """Selected with the mouse in a card, or pasted into the dialog: both join one draft, which waits on Questions as those of Ask do."""
+    open_page(page, url, q=MANITOBA)
+    text = page.locator(".sl-card", has_text="Ogopogo").first.locator(".sl-text").first
+    text.click(click_count=3)
+    page.get_by_role("button", name="Make a golden question of this").click()
+    dialog = page.get_by_role("dialog")
+    quote = dialog.get_by_role("textbox", name="Quotation")
+    expect(quote).to_have_value(re.compile("^Ogopogo is .*animal[.]$"))
+    expect(dialog.get_by_role("textbox", name="Question")).to_have_value(MANITOBA)
+    selected = quote.input_value()
+    expect(dialog.locator("mark")).to_have_text(selected)
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]] == []
+    dialog.get_by_role("button", name="Keep as a draft").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Golden question", exact=True).click()
+    expect(dialog.get_by_role("button", name="Keep as a draft")).to_be_disabled()
+    quote.fill("on the eastern shore of Lake Manitoba")
+    quote.press("Control+Enter")
+    expect(dialog).to_contain_text("These words are not in Manipogo")
+    dialog.get_by_role("button", name="Take the nearest text").click()
+    expect(dialog.locator("mark")).to_contain_text("shore of Lake Manitoba")
+    dialog.get_by_role("button", name="Keep as a draft").click()
+    expect(dialog).to_have_count(0)
+    (draft,) = notes.drafts(store / "notes", "field-guide")
+    first, second = draft.evidence
+    held = {name: (ROOT / "data" / "field_guide" / name).read_text(encoding="utf-8") for name in ("ogopogo.md", "manipogo.md")}
+    assert (draft.question, first["document"], first["quote"], second["document"]) == (MANITOBA, "ogopogo.md", selected, "manipogo.md")
+    assert all(each["quote"] in held[each["document"]] for each in draft.evidence)
+    page.get_by_role("link", name="Questions", exact=True).click()
+    page.get_by_role("button", name="Review 1 draft").click()
+    expect(page.locator("[data-draft]")).to_contain_text("from passages on Explore")
+    expect(page.locator("[data-draft] mark")).to_have_count(2)
+    notes.delete_draft(store / "notes", draft.id)
 
 
 def test_a_card_says_why_each_word_matched(page: Page, url: str) -> None:

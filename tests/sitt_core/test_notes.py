@@ -325,3 +325,14 @@ class TestDrafts:
         assert notes.drafts(tmp_path) == (other,)
         with pytest.raises(NotFound, match="the id of a draft"):
             notes.delete_draft(tmp_path, again.id)
+
+    def test_quotations_from_passages_gather_in_one_draft(self, tmp_path: Path) -> None:
+        """Each once; a draft of an answer to the same question stands beside it, and neither takes the other's place."""
+        one, two = ({"document": "lake.md", "start": at, "end": at + 5, "quote": "words"} for at in (0, 9))
+        for evidence in (one, two, one):
+            gathered = notes.add_to_draft(tmp_path, corpus="a", question="Q?", evidence=evidence)
+        assert (gathered.evidence, gathered.origin) == ([one, two], notes.FROM_PASSAGES)
+        answered = notes.save_draft(tmp_path, corpus="a", question="Q?", reference="It is.", origin="c/1")
+        assert notes.drafts(tmp_path) == (gathered, answered)
+        elsewhere = notes.add_to_draft(tmp_path, corpus="b", question="Q?", evidence=one)
+        assert notes.drafts(tmp_path, "b") == (elsewhere,)

@@ -7,7 +7,7 @@ from html import escape
 from sitt_core.retrieval.contributions import Contribution
 from sitt_core.retrieval.highlight import excerpt, matches
 from sitt_core.retrieval.weights import WordWeight
-from sitt_core.types import Passage, Retrieval, Source, Span, Stage
+from sitt_core.types import Chunk, Passage, Retrieval, Source, Span, Stage
 
 EXCERPT = 460
 UNSTATED = "not stated"
@@ -45,13 +45,13 @@ def passage_card(
     more = ""
     if shown != Span(body, len(chunk.text)):
         label = f"Whole passage: {chunk.tokens:,} tokens, {len(marked)} matched word{'s' * (len(marked) != 1)}"
-        more = f'<details><summary>{label}</summary><div class="sl-text" dir="auto">{marked_html(chunk.text, marked, Span(0, len(chunk.text)))}</div></details>'
+        more = f"<details><summary>{label}</summary>{_text(chunk, marked, Span(0, len(chunk.text)))}</details>"
     path = " › ".join(headings(passage.title, chunk.heading_path)) or "lead"
     return (
         f'<article class="sl-card" data-document="{escape(chunk.document_id)}">'
         f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}{badge}</h2>'
         f'<div class="sl-path" dir="auto">{escape(path)}</div>'
-        f'<div class="sl-text" dir="auto">{_dots(marked_html(chunk.text, marked, shown), start=shown.start > body, end=shown.end < len(chunk.text))}</div>{more}'
+        f"{_text(chunk, marked, _trimmed(chunk.text, shown), start=shown.start > body, end=shown.end < len(chunk.text))}{more}"
         f"{_scores(passage, best, depths, fusion)}{why}{_place(passage)}{_attribution(passage)}</article>"
     )
 
@@ -77,8 +77,18 @@ def marked_html(text: str, marked: Sequence[Span], part: Span) -> str:
     return "".join([*pieces, escape(text[at : part.end])])
 
 
-def _dots(html: str, *, start: bool, end: bool) -> str:
-    return ("… " if start else "") + html.strip("\n") + (" …" if end else "")
+def _trimmed(text: str, part: Span) -> Span:
+    """The part without line ends at its ends."""
+    held = text[part.start : part.end]
+    start = part.start + len(held) - len(held.lstrip("\n"))
+    return Span(start, max(start, part.end - (len(held) - len(held.rstrip("\n")))))
+
+
+def _text(chunk: Chunk, marked: Sequence[Span], part: Span, *, start: bool = False, end: bool = False) -> str:
+    """A part of a passage, with dots where it goes on; it says which characters of the document it is, for what is selected in it."""
+    lead, tail = "… " * start, " …" * end
+    place = f'data-start="{chunk.start + part.start}" data-end="{chunk.start + part.end}" data-lead="{len(lead)}"'
+    return f'<div class="sl-text" dir="auto" {place}>{lead}{marked_html(chunk.text, marked, part)}{tail}</div>'
 
 
 def _scores(passage: Passage, best: Mapping[str, float], depths: Mapping[str, int], fusion: str) -> str:

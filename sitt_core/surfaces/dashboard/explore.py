@@ -13,7 +13,7 @@ from sitt_core.retrieval.compare import Comparison
 from sitt_core.retrieval.contributions import contributions
 from sitt_core.retrieval.weights import asked_as, word_weights
 from sitt_core.retrieval.words import tokenize
-from sitt_core.surfaces.dashboard import cards, figures, pin, state
+from sitt_core.surfaces.dashboard import cards, figures, pin, quoting, state
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.types import Retrieval
 
@@ -79,6 +79,7 @@ def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
             width="content",
         )
         pin.draw_pin(result, engine)
+        quoting.draw_open(result)
     comparison = pin.draw_comparison(result, engine)
     for notice in result.trace.notices:
         st.html(cards.notice([notice]))
@@ -90,6 +91,7 @@ def draw_result(result: Retrieval, engine: Engine, colours: Palette) -> None:
         _draw_cards(result, engine, comparison)
     with right:
         _draw_figures(result, titles, colours, top_k=configuration.top_k)
+    quoting.draw_quoting(result, engine, colours)
 
 
 def chunk_titles(result: Retrieval, engine: Engine) -> dict[str, str]:

@@ -19,7 +19,12 @@ def draw_drafts(corpus: Corpus) -> None:
     waiting = waiting_drafts(corpus)
     if not waiting:
         st.html(
-            cards.notice(["No draft waits. Under an answer on Ask, “Make this a golden question” brings it here, with what it quoted."])
+            cards.notice(
+                [
+                    "No draft waits. Under an answer on Ask, “Make this a golden question” brings it here, with what it quoted; "
+                    "on Explore, select words of a passage."
+                ]
+            )
         )
         st.page_link("pages/ask.py", label="Open Ask", icon=":material/chat:", query_params=to_parameters(state.address()))
         return

@@ -8,10 +8,8 @@ from typing import Any
 import streamlit as st
 
 from evals import editing
-from evals.editing import LookUp, Shelf
+from evals.editing import Shelf
 from evals.golden import FLOOR, KINDS, Question, Quote
-from sitt_core.errors import InvalidInput
-from sitt_core.quotes import check_quote
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.dashboard import state
 from sitt_core.surfaces.dashboard.questions_data import (
@@ -27,8 +25,8 @@ from sitt_core.surfaces.dashboard.questions_data import (
     reviewed,
     settings,
 )
-from sitt_core.surfaces.dashboard.questions_html import look_up_html, nearest_html, sight_html, verdict_html
-from sitt_core.surfaces.dashboard.told import told
+from sitt_core.surfaces.dashboard.questions_evidence import choose_place, draw_place
+from sitt_core.surfaces.dashboard.questions_html import look_up_html, verdict_html
 from sitt_core.types import Document
 
 OWN_NEED = "a need of its own"
@@ -175,7 +173,7 @@ def _draw_quote(corpus: Corpus, need: int, number: int, quote: Quote, *, joins: 
     found = editing.look_up(quote, document)
     st.html(look_up_html(found))
     if document is not None and found.state == "several":
-        at = _choose_place(found, f"mean {need} {number}")
+        at = choose_place(found, f"mean {need} {number}")
         meant = editing.quote_at(document, found.sights[at].start, found.sights[at].end)
         st.button("This one is meant", key=f"meant {need} {number}", on_click=_put, args=(need, number, meant), icon=":material/check:")
     with st.container(horizontal=True, gap="small"):
@@ -193,19 +191,6 @@ def _draw_quote(corpus: Corpus, need: int, number: int, quote: Quote, *, joins: 
         if joins:
             label = f"Make it an alternative of evidence {need}"
             st.button(label, key=f"join {need}", on_click=_join, args=(need,), type="tertiary", icon=":material/merge:")
-
-
-def _choose_place(found: LookUp, key: str) -> int:
-    """Which of the places of a quotation is meant, by its number from 0."""
-    if st.session_state.get(key) not in range(len(found.sights)):
-        st.session_state[key] = 0
-    return st.selectbox(
-        "Which place is meant",
-        range(len(found.sights)),
-        key=key,
-        on_change=state.acted,
-        format_func=lambda at: f"{at + 1}: {found.sights[at].section or 'before the first heading'}, character {found.sights[at].start:,}",
-    )
 
 
 def _put(need: int, number: int, quote: Quote | None) -> None:
@@ -250,31 +235,9 @@ def _draw_adding(corpus: Corpus, question: Question) -> None:
 
 
 def _draw_found(question: Question, document: Document, quote: str) -> None:
-    try:
-        found = editing.look_up(Quote(document.id, check_quote(quote)), document)
-    except InvalidInput as error:
-        st.error(told(error))
+    sight = draw_place(document, quote, prefix="evidence")
+    if sight is None:
         return
-    if found.state == "absent":
-        st.html(
-            f'<div class="sl-evidence sl-near" role="status"><div class="sl-small">These words are not in {escape(document.title)}.</div>{nearest_html(found)}</div>'
-        )
-        if found.nearest is not None:
-            st.button(
-                "Take the nearest text",
-                key="take nearest",
-                on_click=_type,
-                args=(found.nearest.quote,),
-                type="primary",
-                icon=":material/healing:",
-            )
-        return
-    at = 0
-    if found.state == "several":
-        st.html(f'<div class="sl-small" role="status">These words stand there {found.count:,} times.</div>')
-        at = _choose_place(found, "evidence place")
-    sight = found.sights[at]
-    st.html(f'<div class="sl-evidence" role="status">{sight_html(sight, document.title)}</div>')
     ways = [OWN_NEED, *(f"an alternative of evidence {number}" for number in range(1, len(question.evidence) + 1))]
     if st.session_state.get("evidence counts") not in ways:
         st.session_state["evidence counts"] = OWN_NEED
@@ -288,11 +251,6 @@ def _draw_found(question: Question, document: Document, quote: str) -> None:
         on_click=_add_evidence,
         args=(editing.quote_at(document, sight.start, sight.end), need),
     )
-
-
-def _type(quote: str) -> None:
-    state.acted()
-    st.session_state["evidence quote"] = quote
 
 
 def _add_evidence(quote: Quote, need: int | None) -> None:

@@ -185,10 +185,13 @@ def draft_html(draft: notes.Draft, behind: notes.Logged | None, needs: Sequence[
         asked = time.strftime("%Y-%m-%d %H:%M", time.localtime(behind.asked))
         provider = behind.record["provider"] or "a provider that was not noted"
         origin = f"from an answer on Ask of {asked}, by {provider}"
+    elif draft.origin == notes.FROM_PASSAGES:
+        origin = "from passages on Explore"
     else:
         origin = f"from {draft.origin}" if draft.origin and "/" not in draft.origin else "from an answer that is no longer kept"
-    thumb = THUMBS.get(behind.thumb, "No thumb") if behind else "No thumb is known"
+    thumb = THUMBS.get(behind.thumb, "No thumb") if behind else "" if draft.origin == notes.FROM_PASSAGES else "No thumb is known"
     note = f' · note: <span dir="auto">{escape(behind.note)}</span>' if behind and behind.note else ""
+    thought = f'<div class="sl-part"><b>{thumb}</b>{note}</div>' if thumb else ""
     refused = behind is not None and behind.record["refused"]
     reference = (
         f'<div class="sl-part"><b>Its answer</b></div><div class="sl-text" dir="auto">{escape(draft.reference)}</div>'
@@ -198,7 +201,7 @@ def draft_html(draft: notes.Draft, behind: notes.Logged | None, needs: Sequence[
     evidence = needs_html(needs) or '<div class="sl-part"><b>No quotation</b> came with it.</div>'
     return (
         f'<div data-draft="{escape(draft.id)}"><h2 class="sl-h" dir="auto">{escape(draft.question)}</h2>'
-        f'<div class="sl-small">Drafted {made}, {escape(origin)}</div><div class="sl-part"><b>{thumb}</b>{note}</div>{reference}{evidence}</div>'
+        f'<div class="sl-small">Drafted {made}, {escape(origin)}</div>{thought}{reference}{evidence}</div>'
     )
 
 

@@ -1,6 +1,7 @@
 """Results as HTML and figures: what a card and a chart say about a retrieval worked out by hand."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -65,6 +66,22 @@ def test_whatever_a_document_holds_is_text(text: str, title: str, url: str) -> N
     """No element but the card's own comes out of a card, for any text, title and address."""
     shown = Passage(1, chunk("a", text), title, Source(title, url, title), Hit("a", 0.0), len(text))
     assert read(card(shown, ("lake",))).elements <= OURS
+
+
+@given(st.text(alphabet="lake monster.\n#é", min_size=1, max_size=1400))
+def test_a_text_says_which_characters_of_the_document_it_shows(text: str) -> None:
+    """The excerpt and the whole passage: what is selected in either is a stretch of the document."""
+    shown = replace(passage(), chunk=chunk("a", text, start=1000))
+    drawn = re.findall(
+        r'<div class="sl-text" dir="auto" data-start="(\d+)" data-end="(\d+)" data-lead="(\d)">(.*?)</div>',
+        card(shown, ("lake",)),
+        re.DOTALL,
+    )
+    assert drawn
+    for start, end, lead, html in drawn:
+        seen = "".join(read(html).seen)[int(lead) :]
+        held = text[int(start) - 1000 : int(end) - 1000]
+        assert seen in (held, f"{held} …")
 
 
 @given(st.text(max_size=300), st.lists(st.tuples(st.integers(0, 299), st.integers(1, 30)), max_size=6))
