@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import published
 from evals import beir
 from evals.beir import Collection, missing_documents, read_collection, write_collection
 from evals.golden import GoldenSet, Question, Quote, load_questions, with_named
@@ -19,6 +20,8 @@ from sitt_core.errors import InvalidInput, NotFound
 from sitt_core.sources import beir as source
 from sitt_core.text import normalise, sha256_text
 from sitt_core.types import Document, Source
+from tests.fakes.command_line import environment
+from tests.fakes.corpora import tales
 
 QUERIES = (
     {"_id": "q1", "text": "Who?"},
@@ -380,3 +383,41 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
 def test_writer_and_reader_know_the_same_limits() -> None:
     """What may be written is what a source reads; the two may not import each other."""
     assert (beir.MAX_LINE, beir.MAX_ID, beir.CORPUS_FILE) == (source.MAX_LINE, source.MAX_ID, source.CORPUS_FILE)
+
+
+class TestPublished:
+    def test_a_collection_is_asked_as_the_published_figures_were_made(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """BM25 and MiniLM beside what is given as published, and the hybrid; the same figures when it is asked again."""
+        for name, value in environment(tmp_path / "data").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("SITT_BENCH_DIR", str(tmp_path / "bench"))
+        asked = [("serpent of the cold lake", "lake"), ("what crossed the evening sky", "sky"), ("traps made of iron", "lake")]
+        questions = tuple(question(f"q{at}", text=text, grades={f"{name}.md": 1}) for at, (text, name) in enumerate(asked))
+        folder = tmp_path / "tiny"
+        write_collection(folder, tales(), GoldenSet("tiny", questions))
+        for _ in range(2):
+            published.main([str(folder), "--published", "tiny=1.0,-"])
+            assert (
+                capsys.readouterr().out
+                == "tiny, 3 questions: BM25 1.000 (published 1.000, +0.000); MiniLM 1.000 (published –); hybrid 1.000\n"
+            )
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs", "said"),
+        [
+            (0.689, 0.687, "BM25 0.689 (published 0.687, +0.002)"),
+            (0.6801, 0.687, "BM25 0.680 (published 0.687, -0.007, more than 0.005 off)"),
+            (0.5, None, "BM25 0.500 (published –)"),
+        ],
+    )
+    def test_a_figure_says_how_far_it_is_off(self, ours: float, theirs: float | None, said: str) -> None:
+        """Beside the published one, where there is one."""
+        figures = {"BM25": ours, "MiniLM": 0.0, "hybrid": 0.0}
+        assert published.line("x", 1, figures, (theirs, None)) == f"x, 1 question: {said}; MiniLM 0.000 (published –); hybrid 0.000"
+
+    def test_without_a_folder_it_says_what_it_wants(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """And does not fail: make bench runs it with the others."""
+        published.main([])
+        assert "FOLDER" in capsys.readouterr().out
