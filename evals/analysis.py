@@ -297,11 +297,18 @@ def board_rows(made: Board) -> list[dict[str, Any]]:
             "baseline": row.place == made.leaderboard.baseline,
             "ms": row.latency,
             "tokens": row.tokens,
+            **_bound_cells(row.standing),
             **_against_cells(row.standing),
             "why not": row.standing.why_not,
         }
         for rank, row in enumerate(made.rows, start=1)
     ]
+
+
+def _bound_cells(standing: Standing) -> dict[str, Any]:
+    """What the mean would be if every missing score were 0, and if every one were 1; None where none is missing."""
+    low, high = standing.bounds if standing.mean.n < standing.mean.of else (None, None)
+    return {"missing as 0": low, "missing as 1": high}
 
 
 def _against_cells(standing: Standing) -> dict[str, Any]:

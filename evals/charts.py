@@ -6,7 +6,7 @@ mark of its own. Rows are told apart by their places, never by their labels, of 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -54,6 +54,11 @@ class Chart:
     def alt(self) -> str:
         """The picture in words."""
         return f"{self.title}. {self.subtitle}"
+
+
+def exploratory(chart: Chart, why: str) -> Chart:
+    """The chart, said to be exploratory in its title and, with the reason, in its subtitle."""
+    return replace(chart, title=f"{chart.title} (exploratory)", subtitle=f"{chart.subtitle} Exploratory: {why}.")
 
 
 def highlighted(made: Board) -> tuple[int, ...]:
@@ -130,7 +135,8 @@ def effect_chart(made: Effect, colours: Palette) -> Chart:
     )
     said = [f"{_sentence(metric_words(made.metric))}, means{over} over {_counts(rows)} questions; {methods(rows)}.", verdict]
     figure = _dots(rows, colours, axis=f"mean {metric_words(made.metric)}")
-    return Chart(f"effect-{made.field}", f"Effect: {field}", _joined(said), figure, rows)
+    chart = Chart(f"effect-{made.field}", f"Effect: {field}", _joined(said), figure, rows)
+    return exploratory(chart, "what is told apart here is not corrected for the other fields")
 
 
 def _dots(
@@ -202,8 +208,18 @@ def _missing(row: Row, colours: Palette) -> str:
 def _told(row: Row) -> tuple[str, str]:
     """The interval and n in words, for hovering."""
     limits = f" ({number(row['low'])}–{number(row['high'])})" if row["low"] is not None else ""
-    notes = [f"n {row['n']:,} of {row['of']:,}", *(plain(str(row[name])) for name in ("note", "why not") if row.get(name))]
+    notes = [
+        f"n {row['n']:,} of {row['of']:,}",
+        *_missing_told(row),
+        *(plain(str(row[name])) for name in ("note", "why not") if row.get(name)),
+    ]
     return limits, "<br>".join(notes)
+
+
+def _missing_told(row: Row) -> Iterator[str]:
+    """Between what the mean would lie if the missing scores were known."""
+    if row.get("missing as 0") is not None:
+        yield f"{number(row['missing as 0'])} if all missing were 0, {number(row['missing as 1'])} if all were 1"
 
 
 def _whiskers(rows: Sequence[Row]) -> dict[str, Any]:
@@ -330,7 +346,8 @@ def curves(rows: Sequence[Row], colours: Palette, *, highlights: Sequence[int], 
         f"{word}, means over {_counts(rows)} questions; whiskers: 95 % intervals ({'Wilson' if binary else 'BCa'}), of the lettered ones.",
         "At the same number of passages larger chunks show more text; at a budget they do not." if budgets else "",
     ]
-    return Chart(f"{family}-at-{'budgets' if budgets else 'k'}", named, _joined(said), figure, rows, key=_key(rows, highlights))
+    chart = Chart(f"{family}-at-{'budgets' if budgets else 'k'}", named, _joined(said), figure, rows, key=_key(rows, highlights))
+    return exploratory(chart, "many metrics at once, which no correction covers")
 
 
 def _line(figure: go.Figure, points: Sequence[Row], at: Mapping[int, int], line: Mapping[str, Any], name: str) -> None:
@@ -563,9 +580,9 @@ def by_kind_chart(rows: Sequence[Row], colours: Palette, *, metric: str, highlig
     said = [
         f"{_sentence(metric_words(metric))}; whiskers: 95 % intervals ({'Wilson' if is_binary(metric) else 'BCa'}). Grey strokes: the other configurations.",
         f"Too few questions for an interval: {', '.join(few)}." if few else "",
-        "Slices are exploratory: no correction covers them.",
     ]
-    return Chart("by-kind", "By kind of question", _joined(said), figure, rows, key=_key(rows, highlights))
+    chart = Chart("by-kind", "By kind of question", _joined(said), figure, rows, key=_key(rows, highlights))
+    return exploratory(chart, "slices, which no correction covers")
 
 
 OUTCOMES = {"undefined": ("line-ew", "–"), "error": ("x-thin", "✕"), "missing": ("circle-open", "○")}
@@ -702,7 +719,8 @@ def duel_chart(made: Duel, colours: Palette) -> Chart:
         f"These questions would show a difference of {number(found.detectable)} four times in five." if found.detectable else "",
         f"{_sentence(found.shares.why_not)}." if found.shares.why_not else "",
     ]
-    return Chart("head-to-head", "Head to head", _joined(said), figure, duel_rows(made))
+    chart = Chart("head-to-head", "Head to head", _joined(said), figure, duel_rows(made))
+    return exploratory(chart, "no correction covers the choice of the two")
 
 
 VERDICTS = {

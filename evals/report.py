@@ -57,16 +57,28 @@ def default_metric(run: Run) -> str:
     return HEADLINE if HEADLINE in run.manifest.metrics else next(name for name in run.manifest.metrics if name != "refused")
 
 
+def why_exploratory(run: Run, metric: str) -> str:
+    """Why a leaderboard by that metric is exploratory; empty for the metric that the run was planned for."""
+    planned = default_metric(run)
+    return "" if metric == planned else f"the run was planned for {metric_words(planned)}, and corrections hold for that alone"
+
+
+def by_metric(run: Run, metric: str, chart: Chart) -> Chart:
+    """A chart of a leaderboard, said to be exploratory where it is by another metric than the run was planned for."""
+    why = why_exploratory(run, metric)
+    return charts.exploratory(chart, why) if why else chart
+
+
 def pictured(run: Run, made: Board, colours: Palette) -> Iterator[Chart]:
     """The report's charts in their order."""
     chosen = charts.highlighted(made)
-    yield charts.leaderboard(made, colours, highlights=chosen)
+    yield by_metric(run, made.metric, charts.leaderboard(made, colours, highlights=chosen))
     for budgets in (False, True):
         for family in charts.families(run.manifest.metrics, budgets=budgets)[:1]:
             yield charts.curves(analysis.curve(run, family, budgets=budgets), colours, highlights=chosen, family=family, budgets=budgets)
     traded = analysis.tradeoff(made)
     for cost in charts.COSTS:
-        yield charts.tradeoff_chart(traded, colours, metric=made.metric, cost=cost, highlights=chosen)
+        yield by_metric(run, made.metric, charts.tradeoff_chart(traded, colours, metric=made.metric, cost=cost, highlights=chosen))
     yield charts.by_kind_chart(analysis.by_kind(run, made.metric), colours, metric=made.metric, highlights=chosen)
     for field in analysis.varying_fields(run):
         by = analysis.effect_metric(run, field, made.metric)
@@ -161,15 +173,28 @@ def _refusals(run: Run) -> str:
     rows = [
         {
             "configuration": row["configuration"],
-            **{name: f"{number(row[name])} of {row[f'n {name}']:,}" for name in row if f"n {name}" in row},
+            **refusal_cells(row),
         }
         for row in analysis.abstention_rows(run)
     ]
-    return (
-        f"<p>The share of questions that were refused: right for the unanswerable, wrong for the answerable.</p>{_table(rows)}"
-        if rows
-        else ""
-    )
+    return f"<p>{REFUSALS}</p>{_table(rows)}" if rows else ""
+
+
+REFUSALS = (
+    "The share of questions that were refused, with its 95 % interval and n: right for the unanswerable, wrong for the answerable. "
+    "Exploratory: no correction covers it."
+)
+
+
+def refusal_cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a configuration refused of each sort of question: such as `0.86 (0.67–0.95), n 21`."""
+    return {name: _refused(row, name) for name in row if f"n {name}" in row}
+
+
+def _refused(row: Mapping[str, Any], name: str) -> str:
+    low, high = row.get(f"low {name}"), row.get(f"high {name}")
+    limits = f" ({number(low)}–{number(high)})" if low is not None and high is not None else ""
+    return f"{number(row[name])}{limits}, n {row[f'n {name}']:,}"
 
 
 def _disagreements(run: Run, metric: str, made: Board) -> str:

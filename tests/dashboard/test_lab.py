@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from evals import analysis, results
+from evals.confirm import Confirmation, uses
 from evals.golden import Question, Quote, write_questions
 from evals.grid import Grid, expand, parse_grid
 from evals.results import Run
@@ -24,7 +25,7 @@ from sitt_core.errors import Cancelled, InvalidInput
 from sitt_core.ingest import Estimate
 from sitt_core.jobs import Job
 from sitt_core.settings import Settings
-from sitt_core.surfaces.dashboard import lab, lab_data, lab_new, lab_runs
+from sitt_core.surfaces.dashboard import lab, lab_confirm, lab_data, lab_new, lab_runs
 from tests.dashboard.conftest import command, served, settle, window
 from tests.dashboard.test_corpus import ANIMALS, BARE, choose, write_notes
 from tests.fakes.corpora import silent
@@ -105,6 +106,7 @@ def section(page: Page, name: str) -> None:
     tab = page.get_by_role("tab", name=name, exact=True)
     tab.click()
     expect(tab).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel", name=name, exact=True)).to_contain_text(re.compile(r"\S"))  # the server's run has begun
     settle(page)
 
 
@@ -225,6 +227,42 @@ def test_it_is_accessible_and_fits(profile: BrowserContext, served_lab: Lab) -> 
     view(page, "New run")
     assert violations(page, "New run") == []
     page.close()
+
+
+@pytest.mark.browser
+def test_a_choice_is_confirmed_on_sealed_questions(page: Page, profile: BrowserContext, served_lab: Lab, tmp_path: Path) -> None:
+    """After a tick, as a job of its own: the result is said and stays, the use is counted, and no sealed question appears anywhere."""
+    sealed = [replace(each, id=f"sealed-{at}", text=f"{each.text} Zanzibar?", split="sealed") for at, each in enumerate(questions())]
+    write_questions(tmp_path / "sealed.yaml", [*questions(), *sealed])
+    log = tmp_path / "sealed.confirmations.jsonl"
+    run = served_lab.run("keyword=bm25s,off", golden=tmp_path / "sealed.yaml", name="to confirm")
+    opened(page, served_lab.url)
+    main, button = page.get_by_test_id("stMain"), page.get_by_role("button", name="Ask the sealed questions")
+    choose(page, "Run", "to confirm")
+    section(page, "Leaderboard")
+    best, other = [row.entry.key for row in analysis.board(run).rows]
+    expect(main).to_contain_text("over 24 sealed questions under both")
+    expect(main).to_contain_text("This is use 1: it confirms at p ≤ 0.025, and is logged in sealed.confirmations.jsonl")
+    expect(button).to_be_disabled()
+    assert not log.exists()
+    main.get_by_text("I want to spend this use").click()
+    expect(button).to_be_enabled()
+    button.click()
+    expect(main).to_contain_text(re.compile(r"onfirmed: on 24 sealed questions recall@5 is"))
+    settle(page)
+    (made,) = uses(log)
+    assert (made.n, made.metric) == (24, "recall@5")
+    assert best in made.configuration
+    assert other in made.baseline
+    expect(main).to_contain_text("This is use 2: it confirms at p ≤ 0.0125")
+    expect(button).to_be_disabled()
+    another = window(profile, 1280)
+    linked(another, served_lab.url)
+    expect(another.get_by_test_id("stMain")).to_contain_text("All uses so far: 1, logged in sealed.confirmations.jsonl")
+    assert "Zanzibar" not in page.content() + another.content()
+    another.close()
+    (folder,) = [path.parent for path in (served_lab.data_dir / "jobs").glob("*/job.json") if "confirm" in path.read_text()]
+    assert not any("Zanzibar" in path.read_text() for path in folder.iterdir())
 
 
 def violations(page: Page, where: str) -> list[tuple[str, str, list[str]]]:
@@ -354,6 +392,50 @@ class TestProgress:
         row = {"configuration": "a", "done": 30, "questions": 60, "mean": 0.5, "low": 0.33, "high": 0.67, "n": 30, "of": 60}
         assert lab_runs.partial_row(row)["mean so far"] == "0.50 (0.33–0.67)"
         assert lab_runs.partial_row({**row, "mean": None, "low": None})["mean so far"] == "–"
+
+
+class TestConfirming:
+    made = Confirmation(3, 0.00625, "recall@5", "a (1)", "b (2)", "tales", "g", 0, None, None, None, None, None, 1.0, False, 0.0)
+
+    def test_a_use_that_did_not_end(self) -> None:
+        """It has no result, and says that it counts."""
+        assert lab_confirm.said(self.made) == "Begun and not ended yet; it counts."
+        row = lab_confirm.use_row(self.made)
+        assert (row["outcome"], row["p"], row["difference"]) == ("not ended", None, None)
+
+    def test_a_use_that_ended(self) -> None:
+        """Its difference with the limits, and whether it confirmed."""
+        ended = replace(self.made, n=30, mean=0.9, baseline_mean=0.6, difference=0.3, low=0.1, high=0.5, p=0.00123, confirmed=True)
+        assert lab_confirm.said(ended).startswith("Confirmed: on 30 sealed questions recall@5 is 0.900 against 0.600")
+        row = lab_confirm.use_row(ended)
+        assert (row["outcome"], row["p"], row["difference"]) == ("confirmed", 0.0012, "+0.300 (+0.100 to +0.500)")
+
+    def test_by_a_metric_of_retrieval(self, tmp_path: Path) -> None:
+        """The page's, or the run's own where that judges answers."""
+        run = a_run(tmp_path, [entry()], columns(GOOD), metrics=("recall@5", "recall@10", "citation-recall"))
+        assert lab_confirm.confirmed_metric(run, "recall@10") == "recall@10"
+        assert lab_confirm.confirmed_metric(run, "citation-recall") == "recall@5"
+        assert (
+            lab_confirm.confirmed_metric(replace(run, manifest=replace(run.manifest, metrics=("citation-recall",))), "citation-recall")
+            == ""
+        )
+
+    def test_what_it_would_be(self) -> None:
+        """The use, its level, the log; escaped."""
+        said = lab_confirm.use_html(sealed=150, use=2, metric="recall@5", log="<img>.jsonl")
+        assert "use 2: it confirms at p ≤ 0.0125" in said
+        assert "<img" not in said
+
+
+def test_missing_scores_bound_a_mean(tmp_path: Path) -> None:
+    """In the table where any is missing: what the mean would be if all of those were 0, and 1."""
+    some = [None, None, None, *GOOD[3:]]
+    made = analysis.board_rows(analysis.board(a_run(tmp_path, [entry(), entry(keyword="off")], columns(HALF, some))))
+    first, second = lab.board_table(made)
+    assert (first["n"], first["all missing 0–1"]) == ("57 of 60", "0.95–1.00")
+    assert second["all missing 0–1"] is None
+    whole = analysis.board_rows(analysis.board(a_run(tmp_path / "whole", [entry()], columns(GOOD))))
+    assert "all missing 0–1" not in lab.board_table(whole)[0]
 
 
 def test_a_run_in_a_line(tmp_path: Path) -> None:

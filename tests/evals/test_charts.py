@@ -119,12 +119,25 @@ class TestLeaderboard:
         assert [text for text in labelled if "58 of 60" in text] == [text for text in labelled if " of " in text]
         assert any("58 of 60" in text for text in labelled)
 
+    def test_missing_scores_bound_the_mean(self, tmp_path: Path) -> None:
+        """What it would be with all of them 0, and 1, for hovering; nothing where none is missing."""
+        run = a_run(tmp_path, ENTRIES[:2], columns(GOOD, [None] * 3 + GOOD[3:]))
+        (dots,) = traces(charts.leaderboard(board(run), LIGHT), "means")
+        told = {each[0]: each[3] for each in dots.customdata}
+        assert sorted("0.95 if all missing were 0, 1.00 if all were 1" in each for each in told.values()) == [False, True]
+
     def test_what_is_not_comparable_is_a_cross_and_says_so(self, tmp_path: Path) -> None:
         """Refusing hard questions raises nobody."""
         run = a_run(tmp_path, ENTRIES[:2], columns(HALF, [None] * 20 + GOOD[20:]))
         chart = charts.leaderboard(board(run), LIGHT)
         assert "x-thin" in list(traces(chart, "means")[0].marker.symbol)
         assert any("not comparable" in text for text in texts(chart))
+
+    def test_what_no_correction_covers_says_why(self, made: Board) -> None:
+        """In the title and at the end of what stands below it."""
+        chart = charts.exploratory(charts.leaderboard(made, LIGHT), "another metric")
+        assert chart.title == "Leaderboard (exploratory)"
+        assert chart.subtitle.endswith("Exploratory: another metric.")
 
     def test_one_best_that_beats_all_is_called_so(self, tmp_path: Path) -> None:
         """It is tied with nobody."""
@@ -314,7 +327,7 @@ def test_effects_are_dots(run: Run) -> None:
     made = analysis.effect(run, "keyword", "recall@5")
     assert made is not None
     chart = charts.effect_chart(made, LIGHT)
-    assert chart.title == "Effect: Keyword"
+    assert chart.title == "Effect: Keyword (exploratory)"
     assert list(traces(chart, "means")[0].x) == [each["mean"] for each in chart.rows] == [1.0, 0.5, 0.0]
     assert [each["configuration"] for each in chart.rows] == ["bm25s", "off", "rank-bm25"]
 

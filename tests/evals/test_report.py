@@ -1,6 +1,7 @@
 """A report is one file that loads nothing, shows hostile text as text, and holds the numbers of the analysis."""
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -164,10 +165,10 @@ def test_what_did_not_run_has_its_reasons(tmp_path: Path) -> None:
 
 
 def test_refusals_of_a_run_with_answers(tmp_path: Path) -> None:
-    """With n, for each sort of question."""
+    """With its interval and n, for each sort of question."""
     run = a_run(tmp_path, ENTRIES[:2], columns(GOOD, HALF), metrics=("recall@5", "refused"), kinds=("detail", "unanswerable"))
     (line, _) = Seen(report_html(run)).table("unanswerable")
-    assert (line["unanswerable"], line["answerable"]) == ("1.00 of 30", "1.00 of 30")
+    assert (line["unanswerable"], line["answerable"]) == ("1.00 (0.89–1.00), n 30", "1.00 (0.89–1.00), n 30")
 
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:
@@ -221,3 +222,12 @@ def test_the_command_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     wrong = CliRunner().invoke(app, ["report", "20260101", "--metric", "nope", "--output", str(tmp_path / "w.html")])
     assert (wrong.exit_code, (tmp_path / "w.html").exists()) == (1, False)
     assert results.count(results.open_run(data / "runs", "latest")) == 120
+
+
+def test_a_leaderboard_by_another_metric_is_exploratory(run: Run) -> None:
+    """Only the metric that the run was planned for is covered by the corrections; kinds and single fields never are."""
+    titles = re.compile(r"<section><h2>(.*?)</h2>")
+    planned, other = (titles.findall(report_html(run, metric=metric)) for metric in ("recall@5", "coverage@5"))
+    assert "Leaderboard" in planned
+    assert "Leaderboard (exploratory)" in other
+    assert "By kind of question (exploratory)" in planned

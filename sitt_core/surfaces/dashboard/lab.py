@@ -11,15 +11,15 @@ import streamlit as st
 from evals import analysis, charts, results
 from evals.analysis import Board
 from evals.charts import Chart, number
-from evals.report import default_metric, report_html
+from evals.findings import metric_words
+from evals.report import REFUSALS, by_metric, default_metric, refusal_cells, report_html
 from evals.results import Run
-from evals.subject import DATASET
 from evals.summary import labels
 from sitt_core import notes
 from sitt_core.errors import SittError
 from sitt_core.store.layout import corpus_names
 from sitt_core.surfaces.address import Address, to_parameters
-from sitt_core.surfaces.dashboard import cards, lab_data, lab_runs, state
+from sitt_core.surfaces.dashboard import cards, lab_confirm, lab_data, lab_runs, state
 from sitt_core.surfaces.dashboard.explore import PLOT_CONFIG, draw_data
 from sitt_core.surfaces.dashboard.plain import plain_label
 from sitt_core.surfaces.dashboard.theme import Palette
@@ -156,9 +156,9 @@ def _choose_metric(run: Run) -> str:
     )
 
 
-def draw_chart(chart: Chart, *, above: str = "") -> None:
+def draw_chart(chart: Chart) -> None:
     """A chart with what stands around it: title, what it is of, letters, the picture, numbers, rows."""
-    st.html(f'<h2 class="sl-h">{escape(chart.title)}</h2><div class="sl-small">{escape(chart.subtitle)}</div>{above}')
+    st.html(f'<h2 class="sl-h">{escape(chart.title)}</h2><div class="sl-small">{escape(chart.subtitle)}</div>')
     if chart.key:
         st.html(charts.key_html(chart.key))
     st.plotly_chart(chart.figure, theme=None, config=PLOT_CONFIG, key=f"lab {chart.name}", alt=chart.alt)
@@ -172,32 +172,22 @@ def draw_leaderboard(run: Run, metric: str, colours: Palette) -> None:
     """The findings in words, then the leaderboard as a picture and as a table."""
     words = st.container()
     made = lab_data.board_of(run, metric)
-    chart = charts.leaderboard(made, colours, highlights=lettered(run, made))
+    chart = by_metric(run, metric, charts.leaderboard(made, colours, highlights=lettered(run, made)))
     draw_chart(chart)
     st.dataframe(
-        [board_row(row) for row in chart.rows],
+        board_table(chart.rows),
         hide_index=True,
         height=min(460, 38 + 35 * len(chart.rows)),
         key="lab board",
         placeholder="–",
         column_config={"said": st.column_config.Column(width=112)},
     )
-    with st.container(key="lab-confirm"):
-        _draw_confirm(run, made)
     tried = analysis.ever_run(lab_data.all_runs(), run.manifest.golden_sha256)
     with words:
-        st.html(findings_html(lab_data.findings_of(run, tried)))
-
-
-def _draw_confirm(run: Run, made: Board) -> None:
-    """How the choice is confirmed on questions that no page sees; nothing for a public collection, which has none."""
-    if run.state != "done" or run.manifest.golden_place.startswith(DATASET):
-        return
-    st.html(
-        '<h2 class="sl-h">Confirm the choice</h2><div class="sl-small">The best of many looks better than it is. The sealed questions, which no '
-        "page and no sweep sees, say whether it holds; every use of them is counted and makes the next one stricter.</div>"
-    )
-    st.code(f"python -m evals confirm {run.manifest.id}:{made.rows[0].entry.key}", language=None, wrap_lines=True)
+        other = "" if metric == default_metric(run) else f"The chart and the table are by {metric_words(metric)}; what is said here is not."
+        st.html(findings_html([*lab_data.findings_of(run, tried), *([other] if other else [])]))
+    with st.container(key="lab-confirm"):
+        lab_confirm.draw_confirm(run, made)
 
 
 def findings_html(sentences: Sequence[str]) -> str:
@@ -205,10 +195,17 @@ def findings_html(sentences: Sequence[str]) -> str:
     return f'<div class="sl-findings">{"".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)}</div>'
 
 
-def board_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as a line of the leaderboard's table."""
+def board_table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The leaderboard's table; with what missing scores might make of the means where some are missing."""
+    missing = any(row["missing as 0"] is not None for row in rows)
+    return [board_row(row, missing=missing) for row in rows]
+
+
+def board_row(row: Mapping[str, Any], *, missing: bool = False) -> dict[str, Any]:
+    """A configuration as a line of the leaderboard's table, with the bounds of its mean if any line has `missing` scores."""
     said = [word for word, holds in (("tied", row["tied"]), ("baseline", row["baseline"]), ("not comparable", row["why not"])) if holds]
     limits = f"{number(row['low'])}–{number(row['high'])}" if row["low"] is not None else str(row["method"])
+    bounds = f"{number(row['missing as 0'])}–{number(row['missing as 1'])}" if row["missing as 0"] is not None else None
     against = {}
     if row.get("difference") is not None:
         against = {"minus baseline": round(row["difference"], 3), "p (Holm)": row["p (Holm)"]}
@@ -218,6 +215,7 @@ def board_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "mean": number(row["mean"]),
         "95 % interval": limits,
         "n": f"{row['n']:,} of {row['of']:,}",
+        **({"all missing 0–1": bounds} if missing else {}),
         "said": ", ".join(said),
         "ms": None if row["ms"] is None else round(row["ms"], 1),
         "tokens": None if row["tokens"] is None else round(row["tokens"]),
@@ -273,7 +271,7 @@ def draw_tradeoff(run: Run, metric: str, colours: Palette) -> None:
     chosen = choose_lettered(run, made)
     rows = analysis.tradeoff(made)
     for cost in charts.COSTS:
-        draw_chart(charts.tradeoff_chart(rows, colours, metric=metric, cost=cost, highlights=chosen))
+        draw_chart(by_metric(run, metric, charts.tradeoff_chart(rows, colours, metric=metric, cost=cost, highlights=chosen)))
 
 
 def draw_kinds(run: Run, metric: str, colours: Palette) -> None:
@@ -282,11 +280,9 @@ def draw_kinds(run: Run, metric: str, colours: Palette) -> None:
     chosen = choose_lettered(run, made)
     draw_chart(charts.by_kind_chart(lab_data.kinds_of(run, metric), colours, metric=metric, highlights=chosen))
     if refusals := lab_data.refusals_of(run):
-        st.html(
-            '<h2 class="sl-h">Refusals</h2><div class="sl-small">The share of questions that were refused, with n: right for the unanswerable, '
-            "wrong for the answerable.</div>"
-        )
-        st.dataframe(refusals, hide_index=True, key="lab refusals")
+        st.html(f'<h2 class="sl-h">Refusals (exploratory)</h2><div class="sl-small">{escape(REFUSALS)}</div>')
+        rows = [{"configuration": row["configuration"], **refusal_cells(row)} for row in refusals]
+        st.dataframe(rows, hide_index=True, key="lab refusals")
 
 
 def draw_effects(run: Run, metric: str, colours: Palette) -> None:

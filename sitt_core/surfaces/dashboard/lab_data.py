@@ -63,11 +63,14 @@ def job_key(run_id: str) -> str:
 
 def job_of(run: Run) -> Job | None:
     """The latest job of a run: running, or how it ended; None for a run from a terminal. A run that is done has none to look for."""
-    if run.state == "done":
-        return None
+    return None if run.state == "done" else latest_job(job_key(run.manifest.id))
+
+
+def latest_job(key: str) -> Job | None:
+    """The latest job of a key: running, or how it ended; None when there is none."""
     folder = settings().jobs_dir
     # Reading a job means reading all its progress, so only the one that is asked for is read again.
-    job_id = _job_ids(tuple(path.parent.name for path in sorted(folder.glob("*/job.json")))).get(job_key(run.manifest.id))
+    job_id = _job_ids(tuple(path.parent.name for path in sorted(folder.glob("*/job.json")))).get(key)
     try:
         return jobs.read(folder / job_id) if job_id else None
     except NotFound:  # it was just removed

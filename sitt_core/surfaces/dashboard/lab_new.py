@@ -104,10 +104,10 @@ def _choose_questions(names: Sequence[str]) -> Subject | None:
             st.html('<div class="sl-small">Name a file, or a folder of them; docs/golden-sets.md describes the format.</div>')
             return None
     opened = state.workshop().corpus(corpus)
-    return subject_of(opened, place, _file_stamp(place, corpus))
+    return subject_of(opened, place, file_stamp(place, corpus))
 
 
-def _file_stamp(place: str, corpus: str) -> tuple[object, ...]:
+def file_stamp(place: str, corpus: str) -> tuple[object, ...]:
     """Changes with the golden set's files; of a set that has one's own questions with it, with theirs."""
     path = own_file(lab_data.settings(), corpus) if place in (FIELD_GUIDE, OWN) else Path(place).expanduser()
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path] if path.is_file() else []
