@@ -1,5 +1,6 @@
 """What stands around every page: the style sheet, the address, the sidebar."""
 
+import importlib
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
@@ -11,6 +12,9 @@ from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import to_parameters
 from sitt_core.surfaces.dashboard import cards, sidebar, state
 from sitt_core.surfaces.dashboard.theme import Palette, palette, style_sheet
+
+# Plotly 7.1.0 looks whether pandas stands in sys.modules, and falls over one that st.dataframe in another session's thread has half imported.
+importlib.import_module("pandas")
 
 ICON = "🌲"
 
