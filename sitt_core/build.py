@@ -1,13 +1,14 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from sitt_core.chunking.chunks import VERSION, chunk
-from sitt_core.configuration import PROVIDER_KEYS, Configuration, applies, configure, require_retriever
+from sitt_core.configuration import MODELS, PROVIDER_KEYS, Configuration, applies, configure, require_retriever
 from sitt_core.costs import Price, price_of
 from sitt_core.embedding.hashing import HashEmbedder
 from sitt_core.embedding.int8 import load_int8
@@ -17,6 +18,7 @@ from sitt_core.embedding.static import load_static
 from sitt_core.errors import InvalidInput, NotFound, shown
 from sitt_core.ingest import Recipe, text_fingerprint
 from sitt_core.pipeline import Engine
+from sitt_core.providers.asking import RETRIES
 from sitt_core.providers.claude import Claude
 from sitt_core.providers.extractive import Extractive
 from sitt_core.providers.openai_compatible import OpenAICompatible
@@ -39,6 +41,23 @@ EMBEDDERS: dict[str, Callable[..., Embedder]] = {
 }
 """What makes each embedder from `overlong` and `models_dir`; `st:NAME` is `load_st` of that name."""
 DEFAULT_LANGUAGE = "english"
+JUDGE_RETRIES = 6
+"""A judge is asked again for longer than a reader would wait: .5, 1, 2, 4, 8 and 16 s, or as long as the service asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeModel:
+    """Who judges: provider, model, its address where that is not the provider's own ("" else), the tokens of a verdict at most.
+
+    `own` says that it is also who wrote some of the answers.
+    """
+
+    provider: str
+    model: str
+    address: str
+    max_tokens: int
+    price: Price | None
+    own: bool
 
 
 class Workshop:
@@ -113,24 +132,50 @@ class Workshop:
 
     def provider(self, engine: Engine) -> Provider:
         """Who answers under the engine's configuration; raises InvalidInput or ModelError, and asks nobody anything."""
-        configuration, models = engine.configuration, self.settings.models
+        configuration = engine.configuration
         name = configuration.answer_provider
         if name == "extractive":
             # Its own embedder, whatever the index's: its threshold was measured with this one.
             embedder = self.embedder(configure({"embedder": configuration.answer_model}))
             words = partial(tokenize, language=engine.language)
             return Extractive(embed=embedder.embed_passages, tokenize=words, weight=rarity(engine.index.postings))
+        return self._model(name, configuration.answer_model, self.price(configuration), retries=RETRIES)
+
+    def _model(self, name: str, model: str, price: Price | None, *, retries: int) -> Provider:
+        """A provider's model, which nobody has asked anything yet; raises InvalidInput."""
+        models = self.settings.models
         asked = {
-            "model": configuration.answer_model,
+            "model": model,
             "api_key": secret(PROVIDER_KEYS.get(name, "LLM_API_KEY")) if name != "ollama" else "",
             "base_url": models.base_urls.get(name),
             "connect_timeout": models.connect_timeout,
             "idle_timeout": models.idle_timeout,
             "max_tokens": models.max_tokens,
-            "price": self.price(configuration),
+            "price": price,
+            "retries": retries,
         }
         load_sdk(name)
         return Claude(**asked) if name == "claude" else OpenAICompatible(name=name, **asked)  # type: ignore[arg-type]
+
+    def judge(self, generators: Collection[str]) -> JudgeModel | None:
+        """Who judges answers that providers of these names wrote; None when there is nobody.
+
+        JUDGE_PROVIDER, else the first provider with a key that wrote none of them, else the first with a key: whoever judges
+        its own answers is kinder to them. Raises InvalidInput.
+        """
+        models, keys = self.settings.models, self.settings.keys_present
+        with_key = [provider for provider, key in PROVIDER_KEYS.items() if key in keys]
+        others = [provider for provider in with_key if provider not in generators]
+        name = models.judge_provider or next(iter([*others, *with_key]), "")
+        if not name:
+            return None
+        model = models.judge_model or MODELS[name]
+        price = price_of(name, model, input_price=models.judge_price_input, output_price=models.judge_price_output)
+        return JudgeModel(name, model, models.base_urls.get(name, ""), models.max_tokens, price, name in generators)
+
+    def judging(self, judge: JudgeModel) -> Provider:
+        """The judge's model, more patient than one that a reader waits for."""
+        return self._model(judge.provider, judge.model, judge.price, retries=JUDGE_RETRIES)
 
     def price(self, configuration: Configuration) -> Price | None:
         """What the configuration's model charges; LLM_PRICE_INPUT and LLM_PRICE_OUTPUT are of the default provider's model alone."""

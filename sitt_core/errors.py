@@ -7,7 +7,9 @@ SittError
 ├── SourceError           a source that cannot be read, or a listing that is not whole
 ├── ModelError            weights missing or altered, a model that returns nonsense
 ├── ProviderError         a language model that cannot be reached, declines the request, or breaks off
-│   └── KeyMissing        a provider that needs a key which is not set
+│   ├── KeyMissing        a provider that needs a key which is not set
+│   └── BadAnswer         a judge whose answer is not of the form asked for
+├── BudgetSpent           what the next paid call could cost is more than is left
 ├── StoreError            a store file that cannot be read or written
 │   ├── FingerprintError  an index made by another embedder, chunker or tokenizer
 │   └── Busy              another process is writing the same thing
@@ -75,6 +77,14 @@ class ProviderError(SittError):
 
 class KeyMissing(ProviderError):
     """A provider that needs a key which is not set."""
+
+
+class BadAnswer(ProviderError):
+    """A model's answer that is not of the form it was asked for."""
+
+
+class BudgetSpent(SittError):
+    """What the next paid call could cost is more than the budget has left."""
 
 
 class StoreError(SittError):

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sitt_core.configuration import PROVIDER_KEYS, Configuration, from_environment
+from sitt_core.configuration import MODELS, PROVIDER_KEYS, Configuration, from_environment
 from sitt_core.errors import InvalidInput, shown
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELD_GUIDE = ROOT / "data" / "field_guide"
 DEFAULT_CORPUS = "field-guide"
 DEFAULT_PORT = 8501
+JUDGES = tuple(provider for provider in MODELS if provider != "extractive")
+"""Who can judge answers: whoever writes in sentences of its own."""
 KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY")
 
 
@@ -22,7 +24,7 @@ class ModelSettings:
     thinks before it), addresses, prices.
 
     `base_urls` holds those that differ from the provider's own; prices are dollars per million tokens, and stand above the
-    price table.
+    price table. `judge_provider` and `judge_model` say who judges answers, "" for whom the lab chooses.
     """
 
     connect_timeout: float = 10.0
@@ -31,6 +33,10 @@ class ModelSettings:
     base_urls: Mapping[str, str] = field(default_factory=dict)
     price_input: float | None = None
     price_output: float | None = None
+    judge_provider: str = ""
+    judge_model: str = ""
+    judge_price_input: float | None = None
+    judge_price_output: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,11 @@ class Settings:
     def runs_dir(self) -> Path:
         """One folder per run of the eval lab."""
         return self.data_dir / "runs"
+
+    @property
+    def judged_dir(self) -> Path:
+        """What judges have answered, by everything that decides it, so that nothing is paid for twice."""
+        return self.data_dir / "judged"
 
     @property
     def jobs_dir(self) -> Path:
@@ -127,7 +138,22 @@ def _model_settings(environment: Mapping[str, str]) -> ModelSettings:
         base_urls={provider: url for provider, url in urls.items() if url},
         price_input=_number(environment, "LLM_PRICE_INPUT", least=0, most=10_000),
         price_output=_number(environment, "LLM_PRICE_OUTPUT", least=0, most=10_000),
+        judge_provider=_judge_provider(environment),
+        judge_model=environment.get("JUDGE_MODEL", "").strip(),
+        judge_price_input=_number(environment, "JUDGE_PRICE_INPUT", least=0, most=10_000),
+        judge_price_output=_number(environment, "JUDGE_PRICE_OUTPUT", least=0, most=10_000),
     )
+
+
+def _judge_provider(environment: Mapping[str, str]) -> str:
+    name = environment.get("JUDGE_PROVIDER", "").strip()
+    if name and name not in JUDGES:
+        raise InvalidInput(
+            expected=f"JUDGE_PROVIDER to be one of {', '.join(JUDGES)}",
+            got=shown(name),
+            remedy="Correct it in the environment or in .env.",
+        )
+    return name
 
 
 def _number(environment: Mapping[str, str], name: str, *, least: float, most: float) -> float | None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.fakes.judge import Script
 from tests.fakes.language_model import PAGE, REFUSAL, SLOW, FakeHandler, FakeService, best_blocks, words
 
 Block = dict[str, Any]
@@ -40,7 +41,7 @@ class ClaudeHandler(FakeHandler):
             return self.hang_up()
         if mode.isdigit() or (mode == "once" and self.refuses_this_time()):
             return self.refuse(429 if mode == "once" else int(mode), f"refused, as {body['model']} was asked to")
-        message = compose(body, mode)
+        message = scripted(body, mode, self.service.script) if "output_config" in body else compose(body, mode)
         return self.stream(message, mode) if body.get("stream") else self.send(200, message)
 
     def refuse(self, status: int, message: str) -> None:
@@ -92,6 +93,8 @@ def complain(body: Mapping[str, Any]) -> str:
         if not block.strip():
             return "messages: text content blocks must contain non-whitespace text"
     cited = {result.get("citations", {}).get("enabled", False) for result in results_of(body)}
+    if "output_config" in body and (True in cited or not closed(body["output_config"]["format"]["schema"])):
+        return "output_config.format: a schema of closed objects, and no citations"
     if len(cited) > 1:
         return "citations must be enabled for all search results or for none"
     return ""
@@ -136,6 +139,28 @@ def compose(body: Mapping[str, Any], mode: str) -> Block:
         **{"stop_reason": stop, "stop_sequence": None, "stop_details": details},
         "usage": {"input_tokens": read, "output_tokens": said, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 0},
     }
+
+
+def closed(schema: object) -> bool:
+    """Whether every object of a schema is closed and wants all of its properties, as the API demands."""
+    if isinstance(schema, list):
+        return all(map(closed, schema))
+    if not isinstance(schema, dict):
+        return True
+    whole = schema.get("type") != "object" or (
+        schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(schema.get("properties", {}))
+    )
+    return whole and all(map(closed, schema.values()))
+
+
+def scripted(body: Mapping[str, Any], mode: str, script: Script) -> Block:
+    """A message in JSON, as its schema asks for."""
+    prompt = "\n".join(texts_of(body))
+    text = script(prompt, mode)
+    message = compose({**body, "messages": [{"role": "user", "content": "nothing"}]}, mode)
+    content = [{"type": "text", "text": text, "citations": None}] if text else []
+    usage = {**message["usage"], "input_tokens": len(prompt.split()), "output_tokens": len(text.split())}
+    return {**message, "content": [] if mode == "refusal" else content, "usage": usage}
 
 
 def locate(results: list[Block], source: int, at: int, mode: str) -> Block:

@@ -12,10 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from tests.fakes.judge import MODES as JUDGE_MODES
+from tests.fakes.judge import Script, verdict
+
 REFUSAL = "The corpus does not say."
 MODES = (
     *("slow", "cut", "torn", "stall", "dead", "error", "refusal", "max-tokens", "liar", "echo", "garbage", "once", "drop", "quota", "long"),
     *("json-200", "html-200", "unknown-stop", "think", "think-on"),
+    *JUDGE_MODES,
     *("400", "401", "402", "403", "404", "408", "409", "413", "429", "500", "503", "529"),
 )
 """What the end of a model's name may ask for; `once` is a 429 for the first request and an answer for the next,
@@ -50,7 +54,7 @@ class FakeService:
 
     `requests` holds what came, `closed_early` the models of the answers that a client did not wait for,
     `answered` those of the answers that have been sent, `retry_after` what a
-    429 or 529 asks for ("" for nothing).
+    429 or 529 asks for ("" for nothing). `script` writes what has to follow a schema.
     """
 
     delay: float = 0.0
@@ -59,6 +63,7 @@ class FakeService:
     closed_early: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     refused_once: bool = False
+    script: Script = verdict
     handler: ClassVar[type["FakeHandler"]]
 
     def __enter__(self) -> Self:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.fakes.judge import Script
 from tests.fakes.language_model import PAGE, REFUSAL, SLOW, FakeHandler, FakeService, best_blocks, words
 
 MODEL = "fake"
@@ -36,6 +37,8 @@ class OpenAIHandler(FakeHandler):
         if body["model"] in (f"{MODEL}-plain", f"{MODEL}-strict") and "stream_options" in body:
             status = 400 if body["model"] == f"{MODEL}-plain" else 422
             return self.refuse(status, "Unrecognized request argument supplied: stream_options")
+        if body["model"] == f"{MODEL}-no-json" and "response_format" in body:
+            return self.refuse(400, "Unrecognized request argument supplied: response_format")
         if mode == "drop" and self.refuses_this_time():
             return self.hang_up()
         if mode.isdigit() or (mode == "once" and self.refuses_this_time()):
@@ -50,7 +53,7 @@ class OpenAIHandler(FakeHandler):
     def stream(self, body: Mapping[str, Any], mode: str) -> None:
         self.begin_events(chunked=mode != "cut")
         delay = max(self.service.delay, SLOW) if mode == "slow" else self.service.delay
-        for at, chunk in enumerate(chunks_of(body, mode)):
+        for at, chunk in enumerate(chunks_of(body, mode, self.service.script)):
             self.pause(delay)
             self.send_event(f"data: {json.dumps(chunk)}\n\n")
             if at == 3 and mode in ("cut", "torn", "stall", "error", "garbage"):
@@ -105,7 +108,7 @@ def _lies(taken: list[tuple[int, str]], sources: int) -> list[str]:
     ]
 
 
-def chunks_of(body: Mapping[str, Any], mode: str) -> Iterator[dict[str, Any]]:
+def chunks_of(body: Mapping[str, Any], mode: str, script: Script) -> Iterator[dict[str, Any]]:
     """The chunks that stream an answer: the role, some thinking, the text word by word, why it ended, what it took."""
     head = {"id": "chatcmpl-fake", "object": "chat.completion.chunk", "created": 0, "model": body["model"]}
 
@@ -113,7 +116,8 @@ def chunks_of(body: Mapping[str, Any], mode: str) -> Iterator[dict[str, Any]]:
         return {**head, "choices": [{"index": 0, "delta": dict(delta), "finish_reason": reason}], "usage": None}
 
     prompt = body["messages"][-1]["content"]
-    text = "I cannot help with that." if mode == "refusal" else compose(prompt, mode)
+    written = script(prompt, mode) if "response_format" in body else compose(prompt, mode)
+    text = "I cannot help with that." if mode == "refusal" else written
     if mode.startswith("think"):
         text = f"\n<think>Is it so?{'' if mode == 'think-on' else '</think>'}\n\n{text}"
     yield chunk({"role": "assistant", "content": ""})

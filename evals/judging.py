@@ -1,0 +1,518 @@
+"""Judging a run's answers: what it will take, doing it answer by answer within a budget, and going on after a stop."""
+
+import asyncio
+import importlib.metadata
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from evals import judged
+from evals.golden import Question
+from evals.judge import PROMPT_VERSION, Asking, Budget, Judge, Request, Tally
+from evals.judged import About, Unit
+from evals.metrics import Score
+from evals.quality import BY_QUALITY, OWN_GROUPS, OWN_SCORERS, Case, Judged, Scorer, choose_qualities, known
+from evals.results import Run, rows
+from evals.run import most_dollars, require_same
+from evals.scoring import Texts
+from evals.subject import Subject
+from sitt_core.build import JudgeModel, Workshop
+from sitt_core.configuration import Configuration, configure
+from sitt_core.costs import estimate, prompt_tokens
+from sitt_core.errors import BudgetSpent, Cancelled, InvalidInput, ModelError, SittError, shown
+from sitt_core.pipeline import Asking as Answering
+from sitt_core.pipeline import Engine
+from sitt_core.text import count_tokens
+from sitt_core.types import Provider, Report, Usage
+
+EMBEDDER = "minilm"
+"""Whose vectors say how alike texts are, whatever the configuration's embedder: one yardstick for all."""
+CONCURRENCY = 4
+ROW_SECONDS = 180.0
+TICK_SECONDS = 0.2
+SEED = 0
+PASSAGE_TOKENS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """A judging before it begins: `units` are to be judged, `calls` of the judge and `tokens` in all are estimates from above.
+
+    `dollars` is None where a price is not known; what is in the cache will cost nothing of it. `rewritten` answers are asked for anew.
+    """
+
+    judge: JudgeModel | None
+    metrics: tuple[str, ...]
+    repeats: int
+    units: tuple[Unit, ...]
+    finished: int
+    calls: int
+    tokens: int
+    dollars: float | None
+    rewritten: int
+
+    @property
+    def about(self) -> About:
+        """Who will judge, and how."""
+        judge = self.judge if any(BY_QUALITY[name].judged for name in self.metrics) else None
+        named = (judge.provider, judge.model, judge.address, judge.own) if judge else ("", "", "", False)
+        return About(*named, PROMPT_VERSION, self.metrics, self.repeats, importlib.metadata.version("ragas"), EMBEDDER, time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a judging ended: rows judged, rows left, what the budget said if it ended it, verdicts that failed."""
+
+    done: int
+    left: int
+    budget: str
+    failed: int
+    spent: Usage
+
+
+def plan_judging(
+    workshop: Workshop,
+    run: Run,
+    subject: Subject,
+    names: Sequence[str] = (),
+    *,
+    repeats: int = 1,
+    kinds: Sequence[str] = (),
+    again: bool = False,
+) -> JudgePlan:
+    """What judging a run takes; nobody is asked. Raises InvalidInput, NotFound or StoreError."""
+    require_same(run, subject.corpus, subject.golden)
+    if not 1 <= repeats <= 20:
+        raise InvalidInput(expected="1 to 20 repeats", got=f"{repeats}", remedy="3 to 5 show how much verdicts vary.")
+    _require_kinds(run, kinds)
+    cases = cases_of(run, subject)
+    if not cases:
+        raise InvalidInput(
+            expected="rows to judge", got=f"none in run {run.manifest.id}", remedy="Finish it: python -m evals run --resume RUN"
+        )
+    answered = any(case.answer is not None for case in cases.values())
+    judge = workshop.judge({entry.configuration.answer_provider for entry in run.manifest.configurations} if answered else set())
+    metrics = choose_qualities(names, judge=judge is not None)
+    if not answered:
+        metrics = _without_answers(run, metrics, asked_for=bool(names))
+    planned = JudgePlan(judge, metrics, repeats, (), 0, 0, 0, 0.0, 0)
+    held = None if again else judged.about(run.folder)
+    if held and not held.same_judge(planned.about) and held.provider and planned.about.provider:
+        raise InvalidInput(
+            expected=f"the judge that run {run.manifest.id} has: {held.judge}",
+            got=planned.about.judge,
+            remedy="Set JUDGE_PROVIDER and JUDGE_MODEL to that one, or judge everything anew with --again.",
+        )
+    finished = {} if again else {judged.unit_of(row): row for row in judged.rows(run.folder)}
+    wanted = list(_units(run, cases, repeats, kinds))
+    units = tuple(unit for unit in wanted if lacking(finished.get(unit), metrics))
+    return _with_costs(workshop, run, replace(planned, units=units, finished=len(wanted) - len(units)), cases, finished)
+
+
+def _require_kinds(run: Run, kinds: Sequence[str]) -> None:
+    there = dict.fromkeys(asked.kind for asked in run.questions)
+    unknown = [kind for kind in kinds if kind not in there]
+    if unknown:
+        raise InvalidInput(
+            expected=f"kinds of run {run.manifest.id}: {', '.join(there)}", got=", ".join(map(shown, unknown)), remedy="Choose from those."
+        )
+
+
+def _without_answers(run: Run, metrics: Sequence[str], *, asked_for: bool) -> tuple[str, ...]:
+    """The metrics that need no answer; raises InvalidInput when there are none, or others were asked for by name."""
+    kept = tuple(name for name in metrics if "answer" not in BY_QUALITY[name].needs)
+    if not kept or (asked_for and kept != tuple(metrics)):
+        raise InvalidInput(
+            expected=f"a run with answers for {', '.join(name for name in metrics if name not in kept)}",
+            got=f"run {run.manifest.id}, which asked for none",
+            remedy="Start one with --metrics answers.",
+        )
+    return kept
+
+
+def lacking(row: Mapping[str, Any] | None, metrics: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that a row has neither a score nor a reason for; one that failed is to be asked for again."""
+    if row is None:
+        return tuple(metrics)
+    return tuple(name for name in metrics if name not in row["scores"] and name not in row["why"])
+
+
+def cases_of(run: Run, subject: Subject) -> dict[tuple[int, int], Case]:
+    """What every finished row of a run is judged by, by the places of configuration and question; rows that failed have no case.
+
+    Passages are those the answer was made from, the document's title before each.
+    """
+    by_id = {question.id: question for question in subject.golden.questions}
+    texts, titles = Texts(subject.corpus), {document.id: document.title for document in subject.corpus.documents}
+    asked = [by_id[each.id] for each in run.questions]
+    top = [entry.configuration.top_k for entry in run.manifest.configurations]
+    found: dict[tuple[int, int], Case] = {}
+    for row in rows(run):
+        if row["error"]:
+            continue
+        passages = row["found"][: top[row["c"]]]
+        _require_all(run, passages, top[row["c"]], row)
+        shown_ = tuple(f"{titles[document]}\n{(texts.get(document) or '')[start:end]}" for document, start, end, _ in passages)
+        found[row["c"], row["q"]] = _case(asked[row["q"]], shown_, row["answer"])
+    return found
+
+
+def _require_all(run: Run, passages: Sequence[object], top_k: int, row: Mapping[str, Any]) -> None:
+    if len(passages) < top_k and len(row["found"]) >= KEPT_BEFORE:
+        raise InvalidInput(
+            expected=f"the {top_k} passages that answers of run {run.manifest.id} were made from",
+            got=f"{len(passages)}, which is all that it kept",
+            remedy="Run it again with this version, which keeps them all.",
+        )
+
+
+KEPT_BEFORE = 10
+"""How many passages a row keeps at least; a version before this one kept no more."""
+
+
+def _case(question: Question, passages: tuple[str, ...], answer: Mapping[str, Any] | None) -> Case:
+    said = None if answer is None else str(answer["text"])
+    return Case(question.text, question.answerable, question.answer, said, bool(answer and answer["refused"]), passages)
+
+
+def _units(run: Run, cases: Mapping[tuple[int, int], Case], repeats: int, kinds: Sequence[str]) -> Iterator[Unit]:
+    """All that is to be judged, question by question in a random order: wherever it stops, configurations have the same questions."""
+    places = list(range(len(run.questions)))
+    random.Random(SEED).shuffle(places)  # noqa: S311 - an order, no secret
+    columns = range(len(run.manifest.configurations))
+    rewriting = [entry.configuration.answer_provider != "extractive" for entry in run.manifest.configurations]
+    for q in places:
+        if kinds and run.questions[q].kind not in kinds:
+            continue
+        for c in columns:
+            if (c, q) not in cases:
+                continue
+            yield from ((c, q, 0, j) for j in range(repeats))
+            if rewriting[c] and cases[c, q].answer is not None:  # an extractive answer is the same each time
+                yield from ((c, q, a, 0) for a in range(1, repeats))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The tokens of a case's parts, and about how many claims its answer and its reference make."""
+
+    question: int
+    answer: int
+    reference: int
+    passages: tuple[int, ...]
+
+    @property
+    def context(self) -> int:
+        return sum(self.passages)
+
+    @property
+    def claims(self) -> int:
+        return max(1, self.answer // CLAIM_TOKENS)
+
+    @property
+    def reference_claims(self) -> int:
+        return max(1, self.reference // CLAIM_TOKENS)
+
+
+CLAIM_TOKENS = 12
+"""About the length of a claim."""
+VERDICT_TOKENS = 45
+"""About what a claim, its verdict and the reason take in an answer's JSON."""
+_Cost = tuple[int, int, int]
+
+
+def _calls(name: str, size: _Sizes) -> _Cost:
+    """Calls, tokens read and tokens written for a metric of an answer, its instructions with examples among them."""
+    both = size.claims + size.reference_claims
+    count = len(size.passages)
+    match name:
+        case "faithfulness":
+            return 2, 1020 + size.question + 2 * size.answer + size.context, size.claims * (CLAIM_TOKENS + VERDICT_TOKENS)
+        case "answer-relevancy":
+            return 3, 3 * (420 + size.answer), 3 * 40
+        case "context-precision":
+            return count, count * (890 + size.question + size.reference) + size.context, count * VERDICT_TOKENS
+        case "context-recall":
+            return 1, 1240 + size.question + size.reference + size.context, size.reference_claims * VERDICT_TOKENS
+        case "factual-correctness":
+            return 4, 2040 + 3 * (size.answer + size.reference), both * (CLAIM_TOKENS + VERDICT_TOKENS)
+        case "noise-sensitivity":
+            verdicts = count * both + size.claims
+            read = (2 * count + 1) * (645 + CLAIM_TOKENS * both // 2) + 2 * size.context + 670 + 2 * size.answer
+            return 2 * count + 3, read, verdicts * VERDICT_TOKENS + both * CLAIM_TOKENS
+        case "groundedness":
+            return 1, 350 + size.question + size.answer + size.context, size.claims * VERDICT_TOKENS
+        case "rubric-faithfulness":  # one request for the three
+            return 1, 350 + size.question + size.answer + size.reference + size.context, 150
+    return 0, 0, 0
+
+
+def _with_costs(
+    workshop: Workshop, run: Run, plan: JudgePlan, cases: Mapping[tuple[int, int], Case], finished: Mapping[Unit, Mapping[str, Any]]
+) -> JudgePlan:
+    """The plan with what it takes."""
+    if not plan.judge and not any(unit[2] for unit in plan.units):
+        return plan
+    counted: dict[str, int] = {}
+
+    def tokens(text: str) -> int:
+        if text not in counted:
+            counted[text] = count_tokens(text)
+        return counted[text]
+
+    calls = read = written = rewritten = 0
+    answers: float | None = 0.0
+    entries = run.manifest.configurations
+    for unit in plan.units:
+        case = cases[unit[:2]]
+        size = _Sizes(tokens(case.question), tokens(case.answer or ""), tokens(case.reference), tuple(map(tokens, case.passages)))
+        names = {_first_of_group(name) for name in lacking(finished.get(unit), plan.metrics) if known(name, case) is None}
+        for each in (_calls(name, size) for name in sorted(names)):
+            calls, read, written = calls + each[0], read + each[1], written + each[2]
+        if unit[2]:
+            rewritten += 1
+            configuration = entries[unit[0]].configuration
+            cost = most_dollars(workshop, configuration, 1)
+            answers = None if answers is None or cost is None else answers + cost
+            read += prompt_tokens(configuration.top_k, each=PASSAGE_TOKENS)
+            written += workshop.settings.models.max_tokens
+    verdicts = estimate(plan.judge.price if plan.judge else None, input_tokens=read, most_output_tokens=written) if calls else 0.0
+    dollars = None if verdicts is None or answers is None else verdicts + answers
+    return replace(plan, calls=calls, tokens=read + written, dollars=dollars, rewritten=rewritten)
+
+
+def _first_of_group(name: str) -> str:
+    return next((names[0] for names in OWN_GROUPS.values() if name in names), name)
+
+
+def judge_run(
+    workshop: Workshop,
+    run: Run,
+    subject: Subject,
+    plan: JudgePlan,
+    *,
+    budget_tokens: int | None = None,
+    budget_dollars: float | None = None,
+    again: bool = False,
+    concurrency: int = CONCURRENCY,
+    row_seconds: float = ROW_SECONDS,
+    report: Report,
+) -> Ended:
+    """Judges what the plan holds, a line for each answer as it is finished; stopped or out of budget, it goes on from there.
+
+    A verdict that fails leaves its reason in the row and is asked for again next time. The budget is for all judging of this
+    run, what earlier ones took included. Raises Cancelled, Busy, InvalidInput, ModelError or StoreError.
+    """
+    if budget_dollars is not None and plan.judge and plan.calls and plan.judge.price is None:
+        raise InvalidInput(
+            expected="a budget in tokens where no price is known",
+            got=f"a budget in dollars for {plan.judge.provider} {plan.judge.model}",
+            remedy="Set JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT (dollars per million tokens), or use --budget-tokens.",
+        )
+    with judged.judging(run.folder):
+        if again:
+            judged.forget(run.folder)
+        _say_who(run, plan)
+        spent = judged.spent(run.folder)
+        budget = Budget(budget_tokens, budget_dollars, spent.input_tokens + spent.output_tokens, spent.dollars or 0.0)
+        work = _Judging(workshop, run, subject, plan, budget, report, row_seconds)
+        report("judge", plan.finished, plan.finished + len(plan.units))
+        stopped = asyncio.run(work.all(concurrency))
+        return Ended(work.done, len(plan.units) - work.done, stopped, work.failed, judged.spent(run.folder))
+
+
+def _say_who(run: Run, plan: JudgePlan) -> None:
+    """Names the judge beside the rows; metrics and repeats of an earlier judging by the same one stay named."""
+    now, held = plan.about, judged.about(run.folder)
+    if held is not None:
+        metrics = tuple(name for name in BY_QUALITY if name in {*held.metrics, *now.metrics})
+        asked = now if now.provider else held
+        now = replace(asked, metrics=metrics, repeats=max(held.repeats, now.repeats), own=held.own or now.own, started=held.started)
+    judged.write_about(run.folder, now)
+
+
+class _Judging:
+    """One go at what is still to be judged."""
+
+    def __init__(
+        self, workshop: Workshop, run: Run, subject: Subject, plan: JudgePlan, budget: Budget, report: Report, row_seconds: float
+    ) -> None:
+        self.workshop, self.run, self.subject, self.plan = workshop, run, subject, plan
+        self.budget, self.report, self.row_seconds = budget, report, row_seconds
+        self.cases = cases_of(run, subject)
+        self.held = {judged.unit_of(row): row for row in judged.rows(run.folder)}
+        self.scorers = self._scorers()
+        self.judge = self._judge()
+        self.engines: dict[int, tuple[Engine, Provider]] = {}
+        self.done = self.failed = 0
+
+    def _scorers(self) -> dict[str, Scorer]:
+        """How each wanted metric, or group of them, is scored; ragas is imported only when one of its own is wanted."""
+        found = {group: OWN_SCORERS[group] for group, names in OWN_GROUPS.items() if set(names) & set(self.plan.metrics)}
+        theirs = [name for name in self.plan.metrics if _group_of(name) == name and name not in found]
+        if theirs:
+            self.report("load ragas", 0, 1)
+            try:
+                from evals.ragas_scorers import scorers
+            except ImportError as error:
+                raise ModelError(
+                    expected="ragas to import", got=shown(str(error)), remedy="Install requirements.txt as it is: make install."
+                ) from error
+            embed = self.workshop.embedder(configure({"embedder": EMBEDDER})).embed_passages
+            made = scorers(embed)
+            found |= {name: made[name] for name in theirs}
+        return found
+
+    def _judge(self) -> Judge | None:
+        model, settings = self.plan.judge, self.workshop.settings
+        if model is None or not any(BY_QUALITY[name].judged for name in self.plan.metrics):
+            return None
+        identity = {name: value for name, value in asdict(model).items() if name in ("provider", "model", "address", "max_tokens")}
+        return Judge(
+            self.workshop.judging(model),
+            identity,
+            model.max_tokens,
+            lambda reads, writes: estimate(model.price, input_tokens=reads, most_output_tokens=writes),
+            self.budget,
+            settings.judged_dir if self.plan.repeats == 1 else None,
+            self._note_spent,
+        )
+
+    def _note_spent(self, usage: Usage) -> None:
+        line = {"in": usage.input_tokens, "out": usage.output_tokens, "dollars": usage.dollars}
+        judged.append(self.run.folder, judged.SPENT, line)
+
+    async def all(self, concurrency: int) -> str:
+        """Judges every unit, several at a time; returns what the budget said when it was spent, else ""."""
+        waiting, spent = iter(self.plan.units), ""
+
+        async def work() -> None:
+            nonlocal spent
+            try:
+                for unit in waiting:
+                    await self._unit(unit)
+            except BudgetSpent as error:
+                spent = str(error)
+
+        async def tick() -> None:
+            while True:
+                self.report("judge", self.plan.finished + self.done, self.plan.finished + len(self.plan.units))
+                await asyncio.sleep(TICK_SECONDS)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                ticking = group.create_task(tick())  # so that a stop is noticed while all wait for the judge
+                workers = [group.create_task(work()) for _ in range(concurrency)]
+                await asyncio.gather(*workers)
+                ticking.cancel()
+        except BaseExceptionGroup as problems:
+            raise _first(problems) from None
+        self.report("judge", self.plan.finished + self.done, self.plan.finished + len(self.plan.units))
+        return spent
+
+    async def _unit(self, unit: Unit) -> None:
+        """Judges an answer and keeps its row."""
+        started, tally = time.perf_counter(), Tally()
+        old = self.held.get(unit) or {"scores": {}, "why": {}, "details": {}}
+        row: dict[str, Any] = {
+            **dict(zip("cqaj", unit, strict=True)),
+            **{name: dict(old[name]) for name in ("scores", "why", "details")},
+            "errors": {},
+        }
+        case = self.cases[unit[:2]]
+        wanted = lacking(old, self.plan.metrics)
+        try:
+            async with asyncio.timeout(self.row_seconds):
+                if unit[2]:
+                    case = await self._written_anew(unit, case, row, tally)
+                await self._score(case, wanted, row, tally)
+        except TimeoutError:
+            late = [name for name in wanted if not any(name in row[kind] for kind in ("scores", "why", "errors"))]
+            row["errors"] |= dict.fromkeys(late, f"no verdict within {self.row_seconds:g} s")
+        except (BudgetSpent, Cancelled):
+            raise
+        except SittError as error:  # the answer could not be written anew
+            row["errors"] |= dict.fromkeys(wanted, str(error))
+        row |= {"tally": asdict(tally), "ms": round((time.perf_counter() - started) * 1000)}
+        judged.append(self.run.folder, judged.ROWS, row)
+        self.done += 1
+        self.failed += bool(row["errors"])
+
+    async def _score(self, case: Case, wanted: Sequence[str], row: dict[str, Any], tally: Tally) -> None:
+        """Fills a row's scores, reasons, errors and details, metric by metric."""
+        asked: dict[str, list[str]] = {}
+        for name in wanted:
+            score = known(name, case)
+            if score is None:
+                asked.setdefault(_group_of(name), []).append(name)
+            else:
+                _enter(row, name, Judged(score))
+        for group, names in asked.items():
+            try:
+                found = await self.scorers[group](case, Asking(self.judge, tally) if self.judge else _nobody)
+            except (BudgetSpent, Cancelled):
+                raise
+            except SittError as error:
+                row["errors"] |= dict.fromkeys(names, str(error))
+            except (ArithmeticError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:  # what ragas meets
+                row["errors"] |= dict.fromkeys(names, f"ragas could not score it: {type(error).__name__}: {shown(str(error))}")
+            else:
+                for name in names:
+                    _enter(row, name, found[name])
+
+    async def _written_anew(self, unit: Unit, case: Case, row: dict[str, Any], tally: Tally) -> Case:
+        """The case with another answer by the same configuration; raises what keeps it from being written, and BudgetSpent."""
+        c, q = unit[:2]
+        if c not in self.engines:
+            configuration = self.run.manifest.configurations[c].configuration
+            engine = self.workshop.engine(self.subject.corpus, configuration)
+            self.engines[c] = engine, self.workshop.provider(engine)
+        engine, provider = self.engines[c]
+        reads, writes = prompt_tokens(engine.configuration.top_k, each=PASSAGE_TOKENS), self.workshop.settings.models.max_tokens
+        dollars = self._most_for(engine.configuration)
+        await self.budget.hold(reads + writes, dollars)
+        try:
+            asking = Answering(self.run.questions[q].text, engine, provider)
+            answer = await asking.run()
+        finally:
+            self.budget.release(reads + writes, dollars)
+        if answer.stop == "stopped":
+            raise asyncio.CancelledError  # `run` keeps a broken answer where it is cancelled; none is judged
+        self.budget.spend(answer.usage)
+        tally.add(answer.usage)
+        self._note_spent(answer.usage)
+        if asking.failure:
+            raise asking.failure
+        row["answer"] = {"text": answer.text, "refused": answer.refused}
+        return replace(case, answer=answer.text, refused=answer.refused)
+
+    def _most_for(self, configuration: Configuration) -> float:
+        return most_dollars(self.workshop, configuration, 1) or 0.0
+
+
+def _group_of(name: str) -> str:
+    return next((group for group, names in OWN_GROUPS.items() if name in names), name)
+
+
+def _enter(row: dict[str, Any], name: str, found: Judged) -> None:
+    score: Score = found.score
+    if score.value is not None:
+        row["scores"][name] = score.value
+    elif score.undefined:
+        row["why"][name] = score.undefined
+    else:
+        row["errors"][name] = score.error
+    if found.detail is not None:
+        row["details"][name] = found.detail
+
+
+def _first(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first failure of several tasks; the others were cancelled for it."""
+    first = problems.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+async def _nobody(request: Request) -> Any:
+    raise AssertionError(f"nobody was to be asked for {request.form.__name__}")
