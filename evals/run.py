@@ -126,13 +126,13 @@ def plan_run(workshop: Workshop, subject: Subject, selection: Selection, grid: G
     answering = grid.configurations if any(metric.family in ANSWER_METRICS for metric in metrics) else ()
     asked = [configuration for configuration in answering if configuration.answer_provider != "extractive"]
     tokens = sum(len(questions) * prompt_tokens(configuration.top_k, each=PASSAGE_TOKENS) for configuration in asked)
-    costs = [_most_dollars(workshop, configuration, len(questions)) for configuration in asked]
+    costs = [most_dollars(workshop, configuration, len(questions)) for configuration in asked]
     dollars = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Plan(tuple(questions), grid, tuple(metrics), missing, len(questions) * len(answering), tokens, dollars)
 
 
-def _most_dollars(workshop: Workshop, configuration: Configuration, count: int) -> float | None:
-    """The dollars of `count` answers that are as long as they may be, from passages as long as they may be."""
+def most_dollars(workshop: Workshop, configuration: Configuration, count: int) -> float | None:
+    """At most the dollars of `count` answers that are as long as they may be, from passages as long as they may be."""
     each = estimate(
         workshop.price(configuration),
         input_tokens=prompt_tokens(configuration.top_k, each=PASSAGE_TOKENS),
@@ -146,7 +146,7 @@ def dollars_left(workshop: Workshop, run: Run) -> float | None:
     if not any(metric in ANSWER_METRICS for metric in run.manifest.metrics):
         return 0.0
     entries = [(entry.configuration, count) for entry, count in zip(run.manifest.configurations, unfinished(run), strict=True)]
-    costs = [_most_dollars(workshop, each, count) for each, count in entries if each.answer_provider != "extractive" and count]
+    costs = [most_dollars(workshop, each, count) for each, count in entries if each.answer_provider != "extractive" and count]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
@@ -213,7 +213,7 @@ def execute(workshop: Workshop, run: Run, subject: Subject, *, report: Report, t
     Raises Cancelled, Busy, InvalidInput where corpus or questions are others than when it began, or StoreError.
     """
     corpus, golden = subject.corpus, subject.golden
-    _require_same(run, corpus, golden)
+    require_same(run, corpus, golden)
     with writing(run):
         writer = Writer(run)
         failures: dict[str, str] = {}
@@ -224,7 +224,8 @@ def execute(workshop: Workshop, run: Run, subject: Subject, *, report: Report, t
     return open_run(run.folder.parent, run.manifest.id)
 
 
-def _require_same(run: Run, corpus: Corpus, golden: GoldenSet) -> None:
+def require_same(run: Run, corpus: Corpus, golden: GoldenSet) -> None:
+    """Raises InvalidInput when the corpus or the questions are others than when the run began."""
     for what, then, now in (
         (f"corpus {corpus.name}", run.manifest.corpus_sha256, corpus_sha256(corpus)),
         (f"question set {golden.name}", run.manifest.golden_sha256, golden.sha256),
