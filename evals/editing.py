@@ -22,7 +22,7 @@ from typing import Any, Literal
 import yaml
 from filelock import FileLock, Timeout
 
-from evals import beir
+from evals import beir, beir_zip
 from evals.golden import (
     FIELD_GUIDE,
     FLOOR,
@@ -60,6 +60,7 @@ MAX_READ_WHOLE = 2000
 """The most documents of a corpus that are read to check questions; of a larger one, those that questions name."""
 MAX_IMPORT = 1_000_000
 """The most bytes of a file of questions that are taken: some 3,000 questions."""
+ZIP_BEGINS = b"PK"
 MAX_OWN = 5000
 MAX_ANSWER = 4000
 MAX_KIND = 40
@@ -163,11 +164,15 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What a file would add; with any of `problems` nothing of it can be taken. `findings` are what would be marked."""
+    """What a file would add; with any of `problems` nothing of it can be taken.
+
+    `findings` are what would be marked, `notes` what is left out or read otherwise than another tool would.
+    """
 
     questions: tuple[Question, ...]
     problems: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def own_file(settings: Settings, corpus: str) -> Path:
@@ -254,7 +259,7 @@ def add_questions(settings: Settings, corpus: str, questions: Sequence[Question]
     bundled = bundled_set(corpus)
     with _writing(own_file(settings, corpus)) as held:
         taken = {question.id for question in (*bundled.questions, *held)}
-        problems = [problem for question in questions for problem in problems_of(question, taken)]
+        problems = [problem for _, problem in _problems_of_all(questions, taken)]
         problems += [f"{shown(id_)} is given twice" for id_, count in Counter(each.id for each in questions).items() if count > 1]
         if len(held) + len(questions) > MAX_OWN:
             problems.append(f"there may be at most {MAX_OWN:,} questions of one's own")
@@ -336,7 +341,20 @@ def _writing(file: Path) -> Iterator[list[Question]]:
 
 
 def problems_of(question: Question, taken: Collection[str] = ()) -> list[str]:
-    """Why a question cannot be kept as one's own: the format's rules, those of ids and texts, and `taken` ids."""
+    """Why a question cannot be kept as one's own, in sentences: the format's rules, those of ids and texts, and `taken` ids."""
+    return _rule_problems(question, taken) or _format_problems(question)
+
+
+def _problems_of_all(questions: Sequence[Question], taken: Collection[str]) -> list[tuple[str, str]]:
+    """Every problem of every question, as (id, problem)."""
+    found = [(each.id, problem) for each in questions for problem in _rule_problems(each, taken)]
+    if found or _read_back(questions) != tuple(questions):  # written and read together, since one by one it takes minutes
+        wrong = {id_ for id_, _ in found}
+        found += [(each.id, problem) for each in questions if each.id not in wrong for problem in _format_problems(each)]
+    return found
+
+
+def _rule_problems(question: Question, taken: Collection[str]) -> list[str]:
     problems = [*_odd_texts(question)]
     if not _ID.fullmatch(question.id):
         problems.append("an id has 1 to 100 letters, digits, dots, colons, hyphens or underscores, and begins with a letter or digit")
@@ -344,7 +362,17 @@ def problems_of(question: Question, taken: Collection[str] = ()) -> list[str]:
         problems.append(f"the id {shown(question.id)} is in use")
     if question.kind == FLOOR or question.id.startswith(f"{FLOOR}-"):
         problems.append(f"{FLOOR} is for the generated questions: choose another kind, or an id that does not begin with {FLOOR}-")
-    return problems or _format_problems(question)
+    return problems
+
+
+def _read_back(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """The questions as they are read after they were written; none where they cannot be written, or something is wrong with them."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(UnicodeError):
+        file = Path(folder) / "questions.yaml"
+        write_questions(file, questions)
+        read, problems = read_questions(file)
+        return () if problems else read
+    return ()
 
 
 def _odd_texts(question: Question) -> Iterator[str]:
@@ -794,7 +822,14 @@ def with_kind(question: Question, kind: str) -> Question:
 
 
 def read_import(shelf: Shelf, data: bytes, documents: Sequence[Document]) -> Import:
-    """What a YAML file would add to one's own questions, and everything that stands against it."""
+    """What a YAML file, or a zipped BEIR folder, would add to one's own questions, and everything that stands against it.
+
+    `documents` are the corpus's, with their texts. Raises nothing: what is wrong is among the import's `problems`.
+    """
+    return _read_beir(shelf, data, documents) if data.startswith(ZIP_BEGINS) else _read_yaml(shelf, data, documents)
+
+
+def _read_yaml(shelf: Shelf, data: bytes, documents: Sequence[Document]) -> Import:
     if len(data) > MAX_IMPORT:
         return Import((), (f"expected a file of at most {MAX_IMPORT:,} bytes, got {len(data):,}",))
     aliases = _aliases(data)
@@ -804,14 +839,55 @@ def read_import(shelf: Shelf, data: bytes, documents: Sequence[Document]) -> Imp
         file = Path(folder) / "upload.yaml"
         file.write_bytes(data)
         questions, told = read_questions(file)
-    problems = [problem.replace(file.name, "the file", 1) for problem in told]
-    taken = shelf.ids
-    problems += [f"{shown(question.id)}: {problem}" for question in questions for problem in problems_of(question, taken)]
-    if not questions and not problems:
-        problems.append("the file holds no question")
-    if problems:
-        return Import((), tuple(problems))
-    return Import(questions, (), tuple(_findings_of_new(shelf, questions, documents)))
+    return _checked_import(shelf, questions, documents, problems=[problem.replace(file.name, "the file", 1) for problem in told])
+
+
+def _checked_import(
+    shelf: Shelf, questions: Sequence[Question], documents: Sequence[Document], *, problems: Sequence[str] = (), told: Sequence[str] = ()
+) -> Import:
+    """Questions that were read, with every problem, or else with what would be marked."""
+    found = [*problems, *(f"{shown(id_)}: {problem}" for id_, problem in _problems_of_all(questions, shelf.ids))]
+    if not questions and not found:
+        found.append("the file holds no question that can be taken")
+    if len(shelf.own) + len(questions) > MAX_OWN:
+        found.append(f"expected at most {MAX_OWN:,} questions of one's own, got {len(shelf.own) + len(questions):,} with these")
+    if found:
+        return Import((), tuple(found), notes=tuple(told))
+    return Import(tuple(questions), (), tuple(_findings_of_new(shelf, questions, documents)), tuple(told))
+
+
+def _read_beir(shelf: Shelf, data: bytes, documents: Sequence[Document]) -> Import:
+    try:
+        read = beir_zip.read_zip(data, name=shelf.corpus)
+    except SittError as error:
+        return Import((), (f"expected {error.expected}, got {error.got}. {error.remedy}",))
+    questions = [tidied(each) for each in read.golden.questions if each.kind != FLOOR and (each.documents or not each.answerable)]
+    return _checked_import(shelf, questions, documents, told=[*read.notes, *_beir_notes(shelf, read.golden, questions, documents)])
+
+
+def _beir_notes(shelf: Shelf, golden: GoldenSet, taken: Sequence[Question], documents: Sequence[Document]) -> Iterator[str]:
+    """What of a BEIR collection is left out here, or means something else than there."""
+    known = {document.id for document in documents}
+    yield f"Its documents are not taken: its questions would be asked of {shelf.corpus}."
+    if generated := sum(each.kind == FLOOR for each in golden.questions):
+        yield f"{_counted(generated, 'generated question')} left out: {shelf.corpus} has its own."
+    if without := sum(each.answerable and not each.documents for each in golden.questions):
+        yield f"{without:,} question{'s' * (without > 1)} to which no document is relevant {'are' if without > 1 else 'is'} left out."
+    expected = {id_ for each in taken for id_ in each.documents}
+    if gone := expected - known:
+        yield f"Of {len(expected):,} relevant documents {len(gone):,} {'are' if len(gone) > 1 else 'is'} not in {shelf.corpus}: no search can find them."
+    grades = [grade for each in taken for grade in each.grades.values()]
+    if graded := sum(grade not in (0, 1) for grade in grades):
+        said = f"{graded:,} of {len(grades):,} judgements {'are' if graded > 1 else 'is'} graded, from {min(grades)} to {max(grades)}"
+        yield f"{said}: every document above 0 is expected, and a higher grade counts more in nDCG."
+    if golden.drops_own_id and any(each.id in each.grades or each.id in known for each in taken):
+        yield "Some questions have the id of a document. BEIR leaves that document out of what is found; here it counts."
+    if golden.judgements:
+        yield "Where a question was judged against every document, only the relevant ones are kept."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s are' if count > 1 else ' is'}"
 
 
 def _findings_of_new(shelf: Shelf, questions: Sequence[Question], documents: Sequence[Document]) -> Iterator[Finding]:

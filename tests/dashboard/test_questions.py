@@ -3,6 +3,7 @@
 import html
 import json
 import shutil
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,10 @@ class TestHtml:
         logged = notes.Logged("1", "c", 0.0, NAME, {}, {}, {"provider": "extractive", "refused": False}, thumb, note)
         assert said in questions_html.draft_html(draft, logged, [])
         assert "no longer kept" in questions_html.draft_html(draft, None, [])
-        assert "from explore" in questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, "explore"), None, [])
+        chosen = questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, notes.FROM_PASSAGES), None, [])
+        assert "from passages on Explore" in chosen
+        assert "humb" not in chosen
+        assert "from elsewhere" in questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, "elsewhere"), None, [])
 
     def test_a_question_on_the_wrong_side_is_told_before_it_is_kept(self) -> None:
         """Where the others about its primary document are."""
@@ -243,7 +247,7 @@ def test_rows_check_themselves_and_are_found_by_filters(page: Page, lab: Lab) ->
 
 
 @pytest.mark.browser
-def test_a_draft_is_accepted_with_its_quotations_and_a_file_is_taken_whole_or_not(page: Page, lab: Lab, tmp_path: Path) -> None:
+def test_a_draft_is_accepted_and_files_are_taken_whole_or_not(page: Page, lab: Lab, tmp_path: Path) -> None:
     """The draft waits until it is kept; a file with an id in use is refused with its reason, a good one is added at a click."""
     folder = lab.settings.notes_dir
     draft = notes.save_draft(
@@ -275,6 +279,21 @@ def test_a_draft_is_accepted_with_its_quotations_and_a_file_is_taken_whole_or_no
     page.get_by_role("button", name="Add 1 question").click()
     expect(page.get_by_role("tab", name="Questions")).to_have_attribute("aria-selected", "true")
     assert editing.own_questions(lab.settings, "drafts")[-1].id == "from-a-file"
+    open_section(page, "Import and export")
+    files = {
+        "queries.jsonl": json.dumps({"_id": "from-beir", "text": "Which bird is wide?"}),
+        "qrels/test.tsv": "from-beir\tsky.md\t2\nfrom-beir\tgone.md\t1\n",
+    }
+    with zipfile.ZipFile(tmp_path / "collection.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    page.locator("input[type=file]").set_input_files(tmp_path / "collection.zip")
+    expect(main).to_contain_text("1 of 2 judgements is graded, from 1 to 2")
+    expect(main).to_contain_text("'gone.md' is not in the corpus")
+    main.get_by_text("Take them with what would be marked").click()
+    page.get_by_role("button", name="Add 1 question").click()
+    expect(page.get_by_role("tab", name="Questions")).to_have_attribute("aria-selected", "true")
+    assert editing.own_questions(lab.settings, "drafts")[-1].grades == {"sky.md": 2, "gone.md": 1}
 
 
 @pytest.mark.browser

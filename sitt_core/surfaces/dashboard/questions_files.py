@@ -11,6 +11,9 @@ from sitt_core.surfaces.dashboard.questions_data import KNOWN_BY, SECTION, SET, 
 from sitt_core.surfaces.dashboard.questions_html import import_html
 from sitt_core.surfaces.dashboard.told import told
 
+MAX_UPLOAD = 50
+"""The most megabytes of a file; one of YAML may have one."""
+
 
 def draw_files(corpus: Corpus) -> None:
     """A file of questions taken in whole or not at all, and the set given out."""
@@ -24,10 +27,13 @@ def draw_files(corpus: Corpus) -> None:
 
 def _draw_import(corpus: Corpus, shelf: Shelf) -> None:
     st.html(
-        '<h2 class="sl-h">Import</h2><div class="sl-small">A YAML file in the format of docs/golden-sets.md. It is checked whole; its questions '
-        "become your own, all of them or none. A BEIR collection is asked as it is: <code>python -m evals run --dataset beir:FOLDER</code>.</div>"
+        '<h2 class="sl-h">Import</h2><div class="sl-small">A YAML file in the format of docs/golden-sets.md, or a zipped BEIR folder, of which the questions and '
+        "judgements are taken for this corpus. It is checked whole; its questions become your own, all of them or none. "
+        "To ask a BEIR collection of its own documents: <code>python -m evals run --dataset beir:FOLDER</code>.</div>"
     )
-    upload = st.file_uploader("A file of questions", type=["yaml", "yml"], key="questions upload", max_upload_size=1, on_change=state.acted)
+    upload = st.file_uploader(
+        "A file of questions", type=["yaml", "yml", "zip"], key="questions upload", max_upload_size=MAX_UPLOAD, on_change=state.acted
+    )
     if upload is None:
         return
     data = upload.getvalue()

@@ -12,6 +12,8 @@ from sitt_core.surfaces.dashboard.theme import Palette
 
 WHOSE = {"own": "your own", "bundled": "bundled", "generated": "generated"}
 PLACES_SHOWN = 3
+MAX_LISTED = 50
+"""How many findings of a file are listed; the others are counted."""
 THUMBS = {"up": "Thumbs up", "down": "Thumbs down"}
 
 
@@ -207,13 +209,27 @@ def draft_html(draft: notes.Draft, behind: notes.Logged | None, needs: Sequence[
 
 def import_html(checked: Import) -> str:
     """What a file holds, or everything that is wrong with it."""
+    notes_ = _listed("It was read like this", [_entry_html("note", note, fine=True) for note in checked.notes])
     if checked.problems:
-        listed = "".join(f'<li><span class="sl-word">problem</span>{escape(problem)}</li>' for problem in checked.problems)
         count = len(checked.problems)
-        return f'<div class="sl-part" role="alert"><b>{count:,} problem{"s" * (count > 1)}: nothing of it is taken.</b></div><ul class="sl-findings">{listed}</ul>'
-    marked = "".join(finding_html(finding, name=True) for finding in checked.findings)
+        heading = f'<div class="sl-part" role="alert"><b>{count:,} problem{"s" * (count > 1)}: nothing of it is taken.</b></div>'
+        return heading + _listed("", [_entry_html("problem", problem) for problem in checked.problems]) + notes_
     sealed = sum(question.split != "open" for question in checked.questions)
     hidden = f" {sealed:,} of them are sealed: their text is hidden once they are taken." if sealed else ""
     count = len(checked.questions)
     told_ = f'<div class="sl-part" role="status"><b>{count:,} question{"s" * (count > 1)} can be taken.</b>{hidden}</div>'
-    return told_ + (f'<div class="sl-part"><b>These would be marked</b></div><ul class="sl-findings">{marked}</ul>' if marked else "")
+    return told_ + notes_ + _listed("These would be marked", [finding_html(finding, name=True) for finding in checked.findings])
+
+
+def _entry_html(word: str, sentence: str, *, fine: bool = False) -> str:
+    kind = ' class="sl-fine"' if fine else ""
+    return f'<li{kind}><span class="sl-word">{word}</span>{escape(sentence)}</li>'
+
+
+def _listed(heading: str, entries: Sequence[str]) -> str:
+    """List entries under a heading, the first of many; nothing where there are none."""
+    if not entries:
+        return ""
+    more = f'<li class="sl-small">and {len(entries) - MAX_LISTED:,} more</li>' if len(entries) > MAX_LISTED else ""
+    above = f'<div class="sl-part"><b>{heading}</b></div>' if heading else ""
+    return f'{above}<ul class="sl-findings">{"".join(entries[:MAX_LISTED])}{more}</ul>'
