@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals import statistics
+from evals import judged, statistics
 from evals.golden import UNANSWERABLE
 from evals.metrics import BINARY, parse_metric
+from evals.qualities import BY_QUALITY
 from evals.results import Asked, Entry, Run, errors, matrices, matrix, rows
 from evals.statistics import Comparison, Interval, Leaderboard, Standing, TieSet
 from evals.summary import HEADLINE, follows, headline, labels, summarise
@@ -91,9 +92,9 @@ class Effect:
 
 def require_metric(run: Run, metric: str) -> str:
     """The metric, if the run has it; raises InvalidInput."""
-    if metric not in run.manifest.metrics:
+    if metric not in run.metrics:
         raise InvalidInput(
-            expected=f"a metric of run {run.manifest.id}: {', '.join(run.manifest.metrics)}",
+            expected=f"a metric of run {run.manifest.id}: {', '.join(run.metrics)}",
             got=shown(metric),
             remedy="Choose one of those.",
         )
@@ -108,12 +109,23 @@ def rankable(run: Run, metric: str) -> str:
             got="refused, which is right for some questions and wrong for others",
             remedy="show tells what was refused of each sort of question.",
         )
+    if metric in BY_QUALITY and BY_QUALITY[metric].lower_is_better:
+        raise InvalidInput(
+            expected="a metric of which more is better",
+            got=f"{metric}, of which less is",
+            remedy="The answers' charts show it with its interval.",
+        )
     return require_metric(run, metric)
+
+
+def rankable_metrics(run: Run) -> tuple[str, ...]:
+    """The run's metrics of which more is better."""
+    return tuple(name for name in run.metrics if name != "refused" and not (name in BY_QUALITY and BY_QUALITY[name].lower_is_better))
 
 
 def is_binary(metric: str) -> bool:
     """Whether its values are 0 or 1."""
-    return parse_metric(metric).family in BINARY
+    return metric not in BY_QUALITY and parse_metric(metric).family in BINARY
 
 
 def clusters(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
@@ -585,18 +597,25 @@ def _outcomes(run: Run, metric: str, place: int, columns: Sequence[int], read: M
     """What came of a question under some configurations; rows are read whole only where a value is missing."""
     values, asked = read[metric][place, list(columns)], ~np.isnan(read["c"][place, list(columns)])
     whole: dict[int, Mapping[str, Any]] = {}
+    later = metric in BY_QUALITY
     if (asked & np.isnan(values)).any():
-        whole = {row["c"]: row for row in rows(run, question=place)}
+        whole = judged_rows(run, place) if later else {row["c"]: row for row in rows(run, question=place)}
     for column, value in zip(columns, values.tolist(), strict=True):
         row = whole.get(column)
         if not np.isnan(value):
             yield {"outcome": "value", "value": value, "reason": ""}
         elif row is None:
-            yield {"outcome": "missing", "value": None, "reason": "not asked yet"}
+            yield {"outcome": "missing", "value": None, "reason": "not judged yet" if later else "not asked yet"}
         elif why := (row["why"] or {}).get(metric):
             yield {"outcome": "undefined", "value": None, "reason": why}
         else:
-            yield {"outcome": "error", "value": None, "reason": row["error"] or "no value and no reason"}
+            reason = row["errors"].get(metric, "") if later else row["error"]
+            yield {"outcome": "error", "value": None, "reason": reason or "no value and no reason"}
+
+
+def judged_rows(run: Run, question: int) -> dict[int, Mapping[str, Any]]:
+    """The judged rows of a question's own answers, by the place of the configuration."""
+    return {c: row for (c, q), row in judged.own(run.folder).items() if q == question}
 
 
 def duel_rows(made: Duel) -> list[dict[str, Any]]:
@@ -628,7 +647,7 @@ def _winner(first: float | None, second: float | None) -> str:
 def metric_means(run: Run) -> list[dict[str, Any]]:
     """A row for every configuration, in the order of the run: its mean by every metric over the headline's questions, with n of m."""
     chosen = headline(run)
-    read = {name: values[chosen] for name, values in matrices(run, run.manifest.metrics).items()}
+    read = {name: values[chosen] for name, values in matrices(run, run.metrics).items()}
     found = []
     for place, label in enumerate(labels(run)):
         columns = {name: values[:, place] for name, values in read.items()}

@@ -1,6 +1,7 @@
 """Where the judging of a run's answers is kept, beside its rows: who judged, a line for every answer, what was spent."""
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -75,10 +76,27 @@ def write_about(folder: Path, value: About) -> None:
 def rows(folder: Path) -> list[dict[str, Any]]:
     """A row for every judged unit, the last of each: `c`, `q`, `a`, `j`; `scores`, `why` and `errors` by metric; `details`, `tally`.
 
-    A line that a crash left half written is no row. Raises StoreError.
+    A line that a crash left half written is no row. They are shared between callers, who must not change them. Raises StoreError.
     """
+    try:
+        state = (folder / ROWS).stat()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    return list(_rows(folder, state.st_mtime_ns, state.st_size))
+
+
+@functools.lru_cache(maxsize=4)
+def _rows(folder: Path, _changed: int, _size: int) -> tuple[dict[str, Any], ...]:
+    """The rows of a file in that state: a page reads them for every chart."""
     found = {unit_of(row): row for row in _lines(folder / ROWS) if {"c", "q", "a", "j", "scores"} <= row.keys()}
-    return [found[unit] for unit in sorted(found)]
+    return tuple(found[unit] for unit in sorted(found))
+
+
+def own(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
+    """The rows of the run's own answers, as first judged, by the places of configuration and question."""
+    return {(row["c"], row["q"]): row for row in rows(folder) if row["a"] == row["j"] == 0}
 
 
 def unit_of(row: Mapping[str, Any]) -> Unit:

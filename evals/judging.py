@@ -13,7 +13,8 @@ from evals.golden import Question
 from evals.judge import PROMPT_VERSION, Asking, Budget, Judge, Request, Tally
 from evals.judged import About, Unit
 from evals.metrics import Score
-from evals.quality import BY_QUALITY, OWN_GROUPS, OWN_SCORERS, Case, Judged, Scorer, choose_qualities, known
+from evals.qualities import BY_QUALITY, OWN_GROUPS, choose_qualities
+from evals.quality import OWN_SCORERS, Case, Judged, Scorer, known
 from evals.results import Run, rows
 from evals.run import most_dollars, require_same
 from evals.scoring import Texts

@@ -18,6 +18,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from evals import judged
+from evals.judged import About
 from sitt_core.configuration import BY_NAME, Configuration, applies, configure
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError, shown
 from sitt_core.jobs import is_locked
@@ -95,6 +97,12 @@ class Run:
     state: State
     failures: Mapping[str, str]
     seconds: float
+    judged: About | None = None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Its metrics, those that its answers were judged by after its own."""
+        return (*self.manifest.metrics, *(self.judged.metrics if self.judged else ()))
 
     @property
     def wanted(self) -> int:
@@ -222,7 +230,7 @@ def _read(folder: Path) -> Run:
             expected=f"run {folder.name} to be readable", got=" ".join(str(error).split()), remedy="Delete its folder, or run it again."
         ) from error
     state: State = "running" if running else "done" if done else "stopped"
-    return Run(folder, manifest, questions, state, failures, seconds)
+    return Run(folder, manifest, questions, state, failures, seconds, judged.about(folder))
 
 
 def _write_whole(path: Path, value: object) -> None:
@@ -413,23 +421,26 @@ def matrix(run: Run, column: str) -> NDArray[np.float64]:
 def matrices(run: Run, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Several numeric columns, each as (questions, configurations), NaN where there is no value; one look at the file."""
     known = [name for name, type_ in columns(run.manifest.metrics).items() if type_ in ("DOUBLE", "INTEGER")]
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in (*known, *run.metrics)]
     if unknown:
         raise InvalidInput(
-            expected=f"metrics of run {run.manifest.id}: {', '.join(run.manifest.metrics)}",
+            expected=f"metrics of run {run.manifest.id}: {', '.join(run.metrics)}",
             got=", ".join(map(shown, unknown)),
             remedy="Choose from those, or run it again with --metrics.",
         )
     shape = (len(run.questions), len(run.manifest.configurations))
     made = {name: np.full(shape, np.nan) for name in names}
-    if not has_rows(run):
-        return made
-    with _reading(run) as connection:
-        listed = ", ".join(f"{_name(name)}::DOUBLE AS {_name(name)}" for name in names)
-        read = connection.execute(f"SELECT c, q, {listed} FROM {_source(run)}").fetchnumpy()
-    places = np.asarray(read["q"]), np.asarray(read["c"])
-    for name, values in made.items():
-        values[places] = np.ma.filled(np.ma.asarray(read[name], dtype=np.float64), np.nan)
+    measured, later = [name for name in names if name in known], [name for name in names if name not in known]
+    if measured and has_rows(run):
+        with _reading(run) as connection:
+            listed = ", ".join(f"{_name(name)}::DOUBLE AS {_name(name)}" for name in measured)
+            read = connection.execute(f"SELECT c, q, {listed} FROM {_source(run)}").fetchnumpy()
+        places = np.asarray(read["q"]), np.asarray(read["c"])
+        for name in measured:
+            made[name][places] = np.ma.filled(np.ma.asarray(read[name], dtype=np.float64), np.nan)
+    for (c, q), row in judged.own(run.folder).items() if later else ():
+        for name in later:
+            made[name][q, c] = row["scores"].get(name, np.nan)
     return made
 
 
@@ -516,10 +527,13 @@ def export_csv(run: Run, path: Path) -> int:
         with _whole(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             names = [name for name in columns(run.manifest.metrics) if name not in ("c", "q", "found", "answer")]
-            writer.writerow(["configuration", "key", "question", "kind", "text", "expected", *names])
+            later, verdicts = run.judged.metrics if run.judged else (), judged.own(run.folder)
+            writer.writerow(["configuration", "key", "question", "kind", "text", "expected", *names, *later])
             for row in rows(run):
                 entry, asked = run.manifest.configurations[row["c"]], run.questions[row["q"]]
                 values = [json.dumps(row[name], ensure_ascii=False) if name == "why" and row[name] else row[name] for name in names]
+                scores = verdicts[row["c"], row["q"]]["scores"] if (row["c"], row["q"]) in verdicts else {}
+                values += [scores.get(name) for name in later]
                 writer.writerow([entry.slug, entry.key, asked.id, asked.kind, asked.text, " ".join(asked.documents), *values])
                 exported += 1
     except OSError as error:
