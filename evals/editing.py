@@ -340,6 +340,45 @@ def _writing(file: Path) -> Iterator[list[Question]]:
         ) from error
 
 
+@contextlib.contextmanager
+def moving_own(settings: Settings, old: str, new: str) -> Iterator[None]:
+    """Puts one's own questions about a corpus under its new name when the block has renamed it; nobody writes either file meanwhile.
+
+    Raises InvalidInput, before the block, where there are questions about an earlier corpus of the new name; StoreError or Busy.
+    """
+    here, there = own_file(settings, old), own_file(settings, new)
+    if here == there or not here.exists():
+        yield
+        return
+    try:
+        with contextlib.ExitStack() as locks:
+            for file in sorted((here, there)):  # always in the same order, or two renamings could wait for each other
+                locks.enter_context(FileLock(file.with_suffix(".lock"), timeout=LOCK_SECONDS))
+            if _holds(there) and _holds(here):
+                raise InvalidInput(
+                    expected="a name under which nobody has questions of their own",
+                    got=f"{shown(new)}: those about an earlier corpus of that name are in {there}",
+                    remedy="Choose another name, or move that file out of the notes folder.",
+                )
+            yield
+            if not _holds(there):
+                here.replace(there)
+    except Timeout as error:
+        raise Busy(expected=f"to move {here.name}", got="another process is writing it", remedy="Try again in a moment.") from error
+    except OSError as error:
+        raise StoreError(
+            expected=f"to move {here.name} to {there.name}", got=str(error), remedy="Check the permissions of the notes folder."
+        ) from error
+
+
+def _holds(file: Path) -> bool:
+    """Whether somebody has written something there, be it damaged."""
+    try:
+        return bool(_read(file))
+    except SittError:
+        return True
+
+
 def problems_of(question: Question, taken: Collection[str] = ()) -> list[str]:
     """Why a question cannot be kept as one's own, in sentences: the format's rules, those of ids and texts, and `taken` ids."""
     return _rule_problems(question, taken) or _format_problems(question)

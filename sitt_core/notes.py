@@ -145,6 +145,22 @@ def forget(notes_dir: Path, corpus: str, question: str | None = None) -> None:
             held[corpus] = kept
 
 
+def move_corpus(notes_dir: Path, old: str, new: str) -> None:
+    """Puts the drafts and the recent questions of a corpus under its new name, before any that are there; raises StoreError or Busy.
+
+    Answers stay with the name that they were given under: they are only ever appended to.
+    """
+    if (notes_dir / _DRAFTS).exists():
+        with _editing(notes_dir / _DRAFTS) as held:
+            for each in held.values():
+                if each["corpus"] == old:
+                    each["corpus"] = new
+    if (notes_dir / _RECENT).exists():
+        with _editing(notes_dir / _RECENT) as held:
+            kept = [*held.pop(old, []), *held.get(new, [])][:KEPT_RECENT]
+            held |= {new: kept} if kept else {}
+
+
 _UNTOLD: Mapping[str, Any] = {
     **dict.fromkeys(("sentences", "citations", "marks", "passages", "stages"), ()),
     **dict.fromkeys(("problem", "provider", "model", "prompt_version", "provider_note"), ""),

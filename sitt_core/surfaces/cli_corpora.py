@@ -168,9 +168,11 @@ def rename(
     new: Annotated[str, typer.Argument(help="Its new name.")],
     as_json_: JsonOption = False,
 ) -> None:
-    """Give a corpus another name."""
+    """Give a corpus another name; your own questions about it go along."""
     with named_failures(as_json_):
-        admin.rename_corpus(load_settings().store_dir, old, new)
+        from sitt_core.surfaces.renaming import rename_corpus
+
+        rename_corpus(load_settings(), old, new)
         answer(as_json_, {"renamed": old, "to": new}, f"{old} is now {new}.")
 
 
@@ -180,7 +182,7 @@ def delete(
     yes: YesOption = False,
     as_json_: JsonOption = False,
 ) -> None:
-    """Remove a corpus with everything in it, for good."""
+    """Remove a corpus with everything in it, for good; your own questions about it stay, for one of that name."""
     with named_failures(as_json_):
         store_dir = load_settings().store_dir
         admin.require_corpus(store_dir / check_corpus_name(name))

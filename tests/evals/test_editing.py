@@ -25,8 +25,11 @@ from sitt_core import notes
 from sitt_core.build import read_source
 from sitt_core.errors import Busy, InvalidInput, NotFound, StoreError
 from sitt_core.settings import Settings
+from sitt_core.store import admin
+from sitt_core.store.layout import corpus_names
+from sitt_core.surfaces.renaming import rename_corpus
 from sitt_core.types import Document
-from tests.fakes.corpora import NAME, document, tales
+from tests.fakes.corpora import NAME, document, publish, tales
 
 ROOT = Path(__file__).parents[2]
 LAKE = document(
@@ -196,6 +199,49 @@ class TestKeeping:
         with pytest.raises(InvalidInput, match="at most 1 questions"):
             editing.add_questions(settings, NAME, [a_question("a"), a_question("b")])
         assert own(settings) == []
+
+
+class TestMoving:
+    def test_what_people_wrote_follows_a_corpus_to_its_new_name(self, settings: Settings) -> None:
+        """Questions, drafts and recent questions; a deleted corpus leaves them for one of its name."""
+        publish(settings.store_dir)
+        editing.add_questions(settings, NAME, [a_question()])
+        draft = notes.save_draft(settings.notes_dir, corpus=NAME, question="Q?")
+        notes.remember(settings.notes_dir, NAME, "Asked?", {})
+        rename_corpus(settings, NAME, "stories")
+        assert [each.id for each in editing.own_questions(settings, "stories")] == ["own-traps"]
+        assert [each.id for each in notes.drafts(settings.notes_dir, "stories")] == [draft.id]
+        assert [each.question for each in notes.recent(settings.notes_dir, "stories")] == ["Asked?"]
+        assert (own(settings), notes.drafts(settings.notes_dir, NAME), notes.recent(settings.notes_dir, NAME)) == ([], (), ())
+        admin.delete_corpus(settings.store_dir, "stories")
+        publish(settings.store_dir, name="stories")
+        assert [each.id for each in editing.own_questions(settings, "stories")] == ["own-traps"]
+
+    def test_questions_about_an_earlier_corpus_of_the_new_name_are_not_lost(self, settings: Settings) -> None:
+        """The corpus keeps its name, and both files what they hold; one of which nothing was written takes the new name."""
+        publish(settings.store_dir)
+        editing.add_questions(settings, "stories", [a_question("theirs")])
+        editing.add_questions(settings, NAME, [a_question("mine")])
+        with pytest.raises(InvalidInput, match=r"nobody has questions of their own.*stories\.yaml"):
+            rename_corpus(settings, NAME, "stories")
+        assert corpus_names(settings.store_dir) == (NAME,)
+        assert own(settings) == ["mine"]
+        editing.delete_question(settings, NAME, editing.version(a_question("mine")))
+        rename_corpus(settings, NAME, "stories")
+        assert [each.id for each in editing.own_questions(settings, "stories")] == ["theirs"]
+
+    def test_a_corpus_that_cannot_be_renamed_keeps_its_questions(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As where the new name is taken, or somebody is writing them."""
+        publish(settings.store_dir)
+        publish(settings.store_dir, name="stories")
+        editing.add_questions(settings, NAME, [a_question()])
+        with pytest.raises(InvalidInput, match="a name that no corpus has"):
+            rename_corpus(settings, NAME, "stories")
+        assert own(settings) == ["own-traps"]
+        monkeypatch.setattr(editing, "LOCK_SECONDS", 0.05)
+        with FileLock(editing.own_file(settings, NAME).with_suffix(".lock")), pytest.raises(Busy, match="to move tales"):
+            rename_corpus(settings, NAME, "other")
+        assert sorted(corpus_names(settings.store_dir)) == ["stories", NAME]
 
 
 class TestRules:

@@ -16,6 +16,7 @@ from sitt_core.surfaces.dashboard import building, state
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
 from sitt_core.surfaces.dashboard.versions import REFUSED, heading, say_refused
+from sitt_core.surfaces.renaming import rename_corpus
 from sitt_core.types import Filters
 
 MADE = "corpus being made"
@@ -114,7 +115,7 @@ def _draw_rename(corpus: Corpus) -> None:
 
 def _rename(old: str, new: str) -> None:
     try:
-        admin.rename_corpus(state.workshop().settings.store_dir, old, new)
+        rename_corpus(state.workshop().settings, old, new)
     except SittError as error:
         st.session_state[REFUSED] = told(error)
     else:
@@ -126,7 +127,7 @@ def _draw_delete(corpus: Corpus) -> None:
     typed = st.text_input(
         f"Type {corpus.name} to delete it",
         key=f"delete {corpus.identity}",
-        help="All its generations, indexes and vectors go. Its sources stay.",
+        help="All its generations, indexes and vectors go. Its sources stay, and so do your own questions about it: a corpus made again under this name finds them.",
     )
     st.button("Delete for good", disabled=typed.strip() != corpus.name, on_click=_delete, args=(corpus.name,), icon=":material/delete:")
 

@@ -1,0 +1,16 @@
+"""A corpus under another name, with what people wrote about it: the store knows its documents alone."""
+
+from evals import editing
+from sitt_core import notes
+from sitt_core.settings import Settings
+from sitt_core.store import admin
+
+
+def rename_corpus(settings: Settings, old: str, new: str) -> None:
+    """Gives a corpus another name; its own questions, the drafts and the recent questions go along.
+
+    Raises InvalidInput, also where questions of an earlier corpus of the new name would be lost; NotFound, Busy or StoreError.
+    """
+    with editing.moving_own(settings, old, new):
+        admin.rename_corpus(settings.store_dir, old, new)
+    notes.move_corpus(settings.notes_dir, old, new)
