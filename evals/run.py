@@ -376,8 +376,8 @@ def _speechless(row: Mapping[str, Any]) -> bool:
 
 
 def _has_spoken(row: Mapping[str, Any]) -> bool:
-    """Whether the provider has answered it; where nothing was found nobody is asked."""
-    return bool(row.get("answer") and row["answer"]["text"] and row["found"])
+    """Whether the provider has answered it, if only with nothing to say; where nothing was found nobody is asked."""
+    return bool(row.get("answer") and row["found"]) and not _speechless(row)
 
 
 def _merged(row: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:

@@ -227,6 +227,17 @@ class TestAnswers:
         assert [row["error"][:8] for row in results.rows(run)] == ["answer: "] * 2
         assert (run.failures, len(service.requests)) == ({}, 2)
 
+    def test_an_answer_without_a_word_is_an_answer(
+        self, asked: Callable[..., Run], service: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A model that thinks and then says nothing has been asked and paid: its rows are kept as they come."""
+        asked_by_then: list[int] = []
+        append = results.Writer.append
+        monkeypatch.setattr(results.Writer, "append", lambda self, row: asked_by_then.append(len(service.requests)) or append(self, row))
+        run = asked("fake-think-on")
+        assert [(row["answer"]["text"], row["error"]) for row in results.rows(run)] == [("", "")] * 3
+        assert asked_by_then == [1, 2, 3]
+
     def test_what_an_answer_would_cost_is_known_beforehand(self, tales: Lab) -> None:
         """The most that it can be, of a model whose price is known."""
         base = configure({"answer.provider": "claude"}, lab.BASE)
