@@ -228,7 +228,8 @@ def _baseline(key: str, expanded: grid.Grid) -> str:
     """The whole key of the configuration whose key or slug begins so; raises InvalidInput."""
     found = [each.key for each in expanded.configurations if key and (each.key.startswith(key) or key == each.slug)]
     if key and len(found) != 1:
-        there = ", ".join(f"{each.key} ({each.slug})" for each in expanded.configurations)
+        names = results.tell_apart([Entry(each.key, each.slug, each.to_dict()) for each in expanded.configurations])
+        there = ", ".join(f"{each.key} ({name})" for each, name in zip(expanded.configurations, names, strict=True))
         raise InvalidInput(expected=f"the key of one configuration: {there}", got=shown(key), remedy="Name one of those.")
     return found[0] if found else ""
 
@@ -505,7 +506,7 @@ def set_baseline(
         if as_json_:
             print_json({"baseline": name, "run": made.manifest.id, "key": entry.key})
         else:
-            print(f"{name} is {entry.slug} ({entry.key}) of run {made.manifest.id}")
+            print(f"{name} is {summary.labels(made)[place]} ({entry.key}) of run {made.manifest.id}")
 
 
 @baseline_app.command(name="list")

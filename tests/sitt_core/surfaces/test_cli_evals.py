@@ -145,6 +145,13 @@ def test_what_cannot_run_is_named(run: Run, arguments: list[str], code: int, sai
     assert "Traceback" not in result.output
 
 
+def test_a_baseline_that_is_none_is_told_by_what_tells_them_apart(run: Run) -> None:
+    """Two configurations of one short name: the field that differs stands beside each key."""
+    said = named(run("--grid", "fusion.candidates=50,100", "--baseline", "zzz"), "InvalidInput")
+    assert "Candidates 50)" in said
+    assert "Candidates 100)" in said
+
+
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(run: Run, evals: Run) -> None:
     """Questions, configurations, indexes to build with their time, answers with their cost."""
     before = as_json(evals("runs", "--json"))
