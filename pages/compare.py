@@ -23,6 +23,6 @@ elif not question:
     st.html(cards.notice(["Type a question, or take one of the examples."]))
 else:
     sides = compare.find(corpus, question)
-    compare.draw_sides(corpus, sides)
+    compare.draw_sides(corpus, sides, shell.colours())
     compare.draw_overlap(sides)
     compare.draw_answers(corpus, sides, question, shell.colours())

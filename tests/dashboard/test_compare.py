@@ -48,6 +48,52 @@ def test_a_question_through_two_configurations_and_on_to_the_lab(page: Page, url
     expect(page.get_by_text("2 configurations").first).to_be_visible()
 
 
+def add(page: Page, switch: str, value: str, letter: str) -> None:
+    """One more configuration: A with one switch flipped."""
+    choose(page, "Switch", switch)
+    choose(page, "to", value)
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("heading", name=re.compile(f"^{letter} · "))).to_be_visible()
+    settle(page)
+
+
+def test_three_and_four_configurations_with_their_shared_passages_linked(page: Page, url: str) -> None:
+    """Every rank elsewhere is a link that the keyboard follows; the same passage is marked in every column that has it."""
+    open_compare(page, url, f"?q={QUESTION}&top_k=3")
+    add(page, "Dense", "off", "B")
+    add(page, "Keyword", "rank-bm25", "C")
+    expect(page.locator(".sl-side")).to_have_count(9)
+    assert page.locator(".sl-matrix tbody tr").count() == 3
+    add(page, "Fusion", "convex", "D")
+    expect(page.locator(".sl-side")).to_have_count(12)
+    assert page.locator(".sl-matrix tbody td").all_inner_texts().count("–") == 4
+    expect(page.get_by_role("button", name="Add", exact=True)).to_have_count(0)
+    first = page.locator("#passage-a-1")
+    links = first.get_by_role("link")
+    assert [text[0] for text in links.all_inner_texts()] == ["B", "C", "D"]
+    for link in page.locator(".sl-side b a").all():  # each leads to a passage that leads back
+        there = page.locator(str(link.get_attribute("href")))
+        back = f"#{link.evaluate('link => link.closest(`.sl-side`).id')}"
+        assert there.locator(f'a[href="{back}"]').count() == 1
+    links.nth(2).focus()
+    page.keyboard.press("Enter")
+    target = page.locator(str(links.nth(2).get_attribute("href")))
+    expect(target).to_be_focused()
+    expect(target).to_be_in_viewport()
+    same = f".{next(name for name in str(first.get_attribute('class')).split() if name.startswith('sl-same-'))}"
+    assert page.locator(same).count() == 4
+    page.mouse.move(1, 1)
+    assert set(page.locator(".sl-side").evaluate_all(MARKED)) == set(page.locator(same).evaluate_all("all => all.map(each => each.id)"))
+    expect(page.locator(".sl-side")).to_have_count(12)  # following a link has changed nothing
+    require_accessible(page, 1280)
+    page.get_by_role("button", name="Leave out").nth(1).click()
+    expect(page.locator(".sl-side")).to_have_count(9)
+    expect(page.get_by_role("heading", name=re.compile("^C · "))).to_be_visible()
+
+
+MARKED = "all => all.filter(each => getComputedStyle(each).backgroundColor !== 'rgba(0, 0, 0, 0)').map(each => each.id)"
+
+
 def test_hostile_text_shows_as_text_and_the_page_is_accessible(profile: BrowserContext, url: str) -> None:
     """Whatever a document holds is shown, not run; no violation that axe can find, and nothing wider than the window."""
     page = window(profile, 390, "dark")

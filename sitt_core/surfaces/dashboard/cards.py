@@ -38,8 +38,7 @@ def passage_card(
     """
     chunk = passage.chunk
     marked = matches(chunk.text, words, language)
-    # The headings that the passage begins with stand above it already.
-    body = _HEADINGS.match(chunk.text).end()  # type: ignore[union-attr]
+    body = body_start(chunk.text)
     inner = excerpt(chunk.text[body:], [Span(span.start - body, span.end - body) for span in marked if span.start >= body], width=EXCERPT)
     shown = Span(body + inner.start, body + inner.end)
     more = ""
@@ -54,6 +53,11 @@ def passage_card(
         f"{_text(chunk, marked, _trimmed(chunk.text, shown), start=shown.start > body, end=shown.end < len(chunk.text))}{more}"
         f"{_scores(passage, best, depths, fusion)}{why}{_place(passage)}{_attribution(passage)}</article>"
     )
+
+
+def body_start(text: str) -> int:
+    """Where a passage goes on after the headings that it begins with: they stand above it already."""
+    return _HEADINGS.match(text).end()  # type: ignore[union-attr]
 
 
 def headings(title: str, path: Sequence[str]) -> Sequence[str]:

@@ -48,8 +48,10 @@ def chosen() -> list[Configuration]:
 def style_sheet(colours: Palette) -> str:
     """The `<style>` of this page's own HTML."""
     return f"""<style>
-.sl-side{{border-left:3px solid {colours.line};padding:.1rem 0 .1rem .7rem;margin:.3rem 0 .6rem;overflow-wrap:anywhere}}
+.sl-side{{border-left:3px solid {colours.line};padding:.1rem .5rem .1rem .7rem;margin:.3rem 0 .6rem;overflow-wrap:anywhere;scroll-margin-top:4.5rem}}
 .sl-side.sl-common{{border-left-color:{colours.accent}}}
+.sl-side.sl-common:is(:target,:focus){{outline:2px solid {colours.accent};outline-offset:2px}}
+.sl-side b a{{color:{colours.text};text-decoration-color:{colours.accent};text-underline-offset:2px}}
 .sl-side h3{{font-size:.98rem;font-weight:650;margin:0;padding:0;line-height:1.35}}
 .sl-side p{{margin:.25rem 0;font-size:.9rem;line-height:1.5;white-space:pre-wrap;unicode-bidi:plaintext}}
 .sl-side summary{{cursor:pointer;color:{colours.faint};font-size:.82rem}}
@@ -145,18 +147,30 @@ def find(corpus: Corpus, question: str) -> list[Side]:
     return sides
 
 
-def draw_sides(corpus: Corpus, sides: Sequence[Side]) -> None:
-    """A column for each configuration: what it took, its passages, each with the ranks that the others give the same one."""
+def draw_sides(corpus: Corpus, sides: Sequence[Side], colours: Palette) -> None:
+    """A column for each configuration: what it took, its passages, each with links to the same one under the others."""
     there = [side for side in sides if side.result]
     groups = align([side.result.passages for side in there if side.result])
+    st.html(group_style(groups, colours))
     for column, side in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column:
+            changed = "" if side.letter == "A" else f"{escape(changes_text(side.configuration, sides[0].configuration))} · "
             st.html(f'<h2 class="sl-h">{side.letter} · {escape(side.configuration.slug)}</h2>')
             if side.result is None:
                 _draw_missing(corpus, side)
                 continue
-            st.html(f'<div class="sl-small">{facts(side.result)}</div>')
+            st.html(f'<div class="sl-small">{changed}{facts(side.result)}</div>')
             st.html("".join(side_html(side, there, groups)) or cards.notice(["Nothing was found."]))
+
+
+def group_style(groups: Sequence[Group], colours: Palette) -> str:
+    """The `<style>` that marks a passage in every column while the mouse or the focus is on it in one."""
+    shared = [f".sl-same-{group.number}" for group in groups if len(group.sides) > 1]
+    marks = "".join(
+        f"[data-testid=stMain]:has({name}:is(:hover,:focus-within)) {name}{{background:color-mix(in srgb,{colours.accent} 13%,transparent)}}"
+        for name in shared
+    )
+    return f"<style>{marks}</style>"
 
 
 def _draw_missing(corpus: Corpus, side: Side) -> None:
@@ -179,18 +193,31 @@ def side_html(side: Side, there: Sequence[Side], groups: Sequence[Group]) -> lis
     pieces = []
     for passage in side.result.passages:
         group = next(each for each in groups if passage.rank in each.ranks[own])
-        also = [f"{there[at].letter} {', '.join(map(str, ranks))}" for at, ranks in enumerate(group.ranks) if ranks and at != own]
-        said = f"also {'; '.join(also)}" if also else "only here" if len(there) > 1 else ""
-        path = " › ".join(cards.headings(passage.title, passage.chunk.heading_path))
-        text = passage.chunk.text
+        also = "; ".join(_links(there[at].letter, ranks) for at, ranks in enumerate(group.ranks) if ranks and at != own)
+        said = f"also {also}" if also else "only here" if len(there) > 1 else ""
+        path = escape(" › ".join(cards.headings(passage.title, passage.chunk.heading_path)))
+        text = passage.chunk.text[cards.body_start(passage.chunk.text) :]
         rest = f"<details><summary>the whole passage</summary><p>{escape(text)}</p></details>" if len(text) > EXCERPT else ""
         shown = text if len(text) <= EXCERPT else text[:EXCERPT].rpartition(" ")[0] + " …"
+        kind = f" sl-common sl-same-{group.number}" if also else ""
         pieces.append(
-            f'<div class="sl-side{" sl-common" if also else ""}"><h3><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}</h3>'
-            f'<div class="sl-small">{escape(path)}{" · " if path and said else ""}<b>{escape(said)}</b></div><p>{escape(shown)}</p>{rest}'
+            f'<div class="sl-side{kind}" id="{_anchor(side.letter, passage.rank)}" tabindex="-1">'
+            f'<h3><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}</h3>'
+            f'<div class="sl-small">{path}{" · " if path and said else ""}<b>{said}</b></div><p>{escape(shown)}</p>{rest}'
             f'<div class="sl-small">{escape(passage.source.title)} · {escape(passage.source.license)}</div></div>'
         )
     return pieces
+
+
+def _links(letter: str, ranks: Sequence[int]) -> str:
+    """Where a passage stands under another configuration, each rank a link to it."""
+    return ", ".join(
+        f'<a href="#{_anchor(letter, rank)}" aria-label="{letter} {rank}: the same passage">{letter} {rank}</a>' for rank in ranks
+    )
+
+
+def _anchor(letter: str, rank: int) -> str:
+    return f"passage-{letter.lower()}-{rank}"
 
 
 def draw_overlap(sides: Sequence[Side]) -> None:
