@@ -142,15 +142,22 @@ def lines(run: Run, results: Sequence[Result]) -> list[str]:
         if result.abstention:
             refused = ", ".join(f"{_figure_text(each)} of {each.of} {name}" for name, each in result.abstention.items())
             said.append(f"{result.label}: refused {refused}")
-    for result, why in zip(results, reasons(run), strict=True):
-        if result.errors:
-            said.append(f"{result.label}: {counted(result.errors, 'question')} could not be scored")
-            said += [f"  {rows:,} × {error}" for error, rows in list(why.errors.items())[:REASONS_SHOWN]]
-            said += ["  … show --json has them all"] if len(why.errors) > REASONS_SHOWN else []
+    why = reasons(run) if any(result.errors for result in results) else []
+    for result, told in zip(results, why, strict=False):
+        said += _error_lines(result, told.errors)
     named = {result.entry.key: result.label for result in results}
-    said += [f"failed: {named.get(key, '')} ({key}): {why}" for key, why in run.failures.items()]
+    said += [f"failed: {named.get(key, '')} ({key}): {reason}" for key, reason in run.failures.items()]
     said += [f"skipped {line}" for line in run.manifest.skipped]
     return said + [f"note: {note}" for note in run.manifest.notes]
+
+
+def _error_lines(result: Result, errors_: Mapping[str, int]) -> list[str]:
+    """How many questions a configuration could not be asked, and the most frequent reasons."""
+    if not errors_:
+        return []
+    more = ["  … show --json has them all"] if len(errors_) > REASONS_SHOWN else []
+    listed = [f"  {rows:,} × {error}" for error, rows in list(errors_.items())[:REASONS_SHOWN]]
+    return [f"{result.label}: {counted(result.errors, 'question')} could not be scored", *listed, *more]
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:

@@ -126,6 +126,9 @@ class TestRows:
         assert (rows["blank"]["recall@5"], rows["good"]["error"], rows["good"]["recall@5"]) == (None, "", 1.0)
         (figures,) = summary.summarise(run)
         assert (figures.errors, figures.metrics["recall@5"].n, figures.metrics["recall@5"].of) == (2, 1, 3)
+        told = summary.lines(run, [figures])
+        at = told.index(f"{figures.label}: 2 questions could not be scored")
+        assert sorted(told[at + 1 : at + 3]) == sorted(f"  1 × {rows[name]['error']}" for name in ("blank", "long"))
 
     def test_latency_is_there_for_the_stages_that_ran(self, tales: Lab) -> None:
         """Milliseconds of each stage, and their sum."""
