@@ -30,7 +30,7 @@ MOST_DOTS = 40
 """How many configurations a chart of dots draws; the table has all."""
 MOST_CELLS = 2_000
 """How many marks a browser draws and still answers clicks at once."""
-_LABEL, _QUESTION = 46, 25
+_LABEL, _QUESTION = 54, 25
 _FRONT_LISTED = 8
 
 
@@ -174,7 +174,7 @@ def _dots(
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}%{customdata[2]}<br>%{customdata[3]}<extra></extra>",
     )
     inks = {place: f'<span style="color:{colours.series[at]}"><b>{LETTERS[at]}</b></span> ' for at, place in enumerate(highlights)}
-    names = [f"{inks.get(row['place'], '')}{_cut(row['configuration'], _LABEL)}{_missing(row, colours)}" for row in rows]
+    names = [f"{inks.get(row['place'], '')}{_elided(row['configuration'], _LABEL)}{_missing(row, colours)}" for row in rows]
     _text(figure, [low] * len(rows), [at - 0.37 for at in range(len(rows))], names, colours, anchor="middle right", size=12)
     several = sum(row["tied"] for row in rows) > 1
     values = [_valued(row, "tied" if several else "best") for row in rows]
@@ -267,6 +267,13 @@ def _text(
 def _cut(text: str, length: int) -> str:
     whole = plain(" ".join(text.split()))
     return whole if len(whole) <= length else whole[: length - 1] + "…"
+
+
+def _elided(text: str, length: int) -> str:
+    """A text cut in its middle: what tells configurations apart stands as often at the end."""
+    whole = plain(" ".join(text.split()))
+    half = (length - 1) // 2
+    return whole if len(whole) <= length else f"{whole[:half]}…{whole[-half:]}"
 
 
 def _axis_title(text: str) -> dict[str, Any]:
@@ -482,22 +489,37 @@ def _tradeoff_points(
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]} at %{customdata[2]}<br>%{customdata[3]}<extra></extra>",
         name="configurations",
     )
-    named = [row for row in rows if row["place"] in marked]
     low, high = _mean_range(rows)
+    groups = _near([row for row in rows if row["place"] in marked], cost, (high - low) * 0.06, _is_logarithmic([row[cost] for row in rows]))
     _text(
         figure,
-        [row[cost] for row in named],
-        [row["mean"] + (high - low) * 0.022 for row in named],
-        [f"<b>{_badge(row['place'], letters, numbers)}</b>" for row in named],
+        [group[0][cost] for group in groups],
+        [max(row["mean"] for row in group) + (high - low) * 0.022 for group in groups],
+        [f"<b>{' '.join(_badge(row['place'], letters, numbers, colours) for row in group)}</b>" for group in groups],
         colours,
         anchor="top center",
-        ink=[colours.series[letters[row["place"]]] if row["place"] in letters else colours.text for row in named],
     )
 
 
-def _badge(place: int, letters: Mapping[int, int], numbers: Mapping[int, int]) -> str:
-    """A configuration's letter, its number on the front, or both."""
-    return " ".join([*([LETTERS[letters[place]]] if place in letters else []), *([str(numbers[place])] if place in numbers else [])])
+def _near(rows: Sequence[Row], cost: str, height: float, logarithmic: bool) -> list[list[Row]]:
+    """The rows in groups whose marks lie so near to one another that their labels would."""
+    across = [math.log10(row[cost]) if logarithmic else row[cost] for row in rows]
+    width = (max(across, default=0.0) - min(across, default=0.0)) * 0.035
+    groups: list[list[int]] = []
+    for at in sorted(range(len(rows)), key=lambda each: across[each]):
+        found = (group for group in groups if across[at] - across[group[0]] <= width)
+        near = next((group for group in found if abs(rows[at]["mean"] - rows[group[0]]["mean"]) <= height), None)
+        if near is None:
+            groups.append([at])
+        else:
+            near.append(at)
+    return [[rows[at] for at in group] for group in groups]
+
+
+def _badge(place: int, letters: Mapping[int, int], numbers: Mapping[int, int], colours: Palette) -> str:
+    """A configuration's letter in its colour, its number on the front, or both."""
+    letter = [f'<span style="color:{colours.series[letters[place]]}">{LETTERS[letters[place]]}</span>'] if place in letters else []
+    return " ".join([*letter, *([str(numbers[place])] if place in numbers else [])])
 
 
 def _mean_range(rows: Sequence[Row]) -> tuple[float, float]:
@@ -507,13 +529,18 @@ def _mean_range(rows: Sequence[Row]) -> tuple[float, float]:
 
 def _cost_axis(figure: go.Figure, costs: Sequence[float], title: str, colours: Palette) -> bool:
     """The axis of a cost, logarithmic where the largest is many times the least; returns whether it is."""
-    logarithmic = bool(costs) and min(costs) > 0 and max(costs) / min(costs) > 8
+    logarithmic = _is_logarithmic(costs)
     figure.update_xaxes(title=_axis_title(title), automargin=True, showgrid=True, gridcolor=colours.line, nticks=6)
     if logarithmic:
         figure.update_xaxes(type="log", range=[math.log10(min(costs)) - 0.12, math.log10(max(costs)) + 0.12], dtick="D2", tickformat="~g")
     elif costs:
         figure.update_xaxes(range=[min(costs) - _room(costs), max(costs) + _room(costs)], tickformat=",~g")
     return logarithmic
+
+
+def _is_logarithmic(costs: Sequence[float]) -> bool:
+    """Whether the largest is many times the least."""
+    return bool(costs) and min(costs) > 0 and max(costs) / min(costs) > 8
 
 
 def _point(row: Row, letters: Mapping[int, int]) -> str:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -119,6 +120,22 @@ class TestLeaderboard:
         assert [text for text in labelled if "58 of 60" in text] == [text for text in labelled if " of " in text]
         assert any("58 of 60" in text for text in labelled)
 
+    def test_long_names_keep_both_ends(self, tmp_path: Path) -> None:
+        """What tells configurations apart stands at the end as often as at the beginning."""
+        fields = {"keyword": "rank-bm25", "fusion": "convex"}
+        entries = [
+            entry(chunking__strategy=strategy, fusion__candidates=n, **fields) for strategy in ("fixed", "structural") for n in (20, 50)
+        ]
+        entries.append(entry(keyword="bm25s", fusion="rrf", fusion__candidates=50))
+        run = a_run(tmp_path, entries, columns(GOOD, GOOD, GOOD, GOOD, HALF))
+        named = [text for text in texts(charts.leaderboard(board(run), LIGHT)) if "…" in text]
+        assert {text.partition("…")[0].split(" ")[0] + text[-3:] for text in named} == {
+            "fixed 20",
+            "fixed 50",
+            "structural 20",
+            "structural 50",
+        }
+
     def test_missing_scores_bound_the_mean(self, tmp_path: Path) -> None:
         """What it would be with all of them 0, and 1, for hovering; nothing where none is missing."""
         run = a_run(tmp_path, ENTRIES[:2], columns(GOOD, [None] * 3 + GOOD[3:]))
@@ -227,6 +244,16 @@ class TestTradeoff:
         chart = charts.tradeoff_chart(analysis.tradeoff(board(run)), LIGHT, metric="recall@5", cost="ms")
         assert chart.figure.layout.xaxis.type == "log"
         assert "logarithmic" in chart.subtitle
+
+    def test_marks_that_lie_on_one_another_share_a_label(self) -> None:
+        """Where two labels would hide each other; those apart keep their own."""
+        rows = [
+            {"place": at, "configuration": f"c{at}", "mean": mean, "n": 60, "ms": ms, "tokens": None, "tied": True, "front_ms": False}
+            for at, (mean, ms) in enumerate([(0.9, 10.0), (0.9, 10.1), (0.5, 20.0), (0.9, 30.0)])
+        ]
+        chart = charts.tradeoff_chart(rows, LIGHT, metric="recall@5", cost="ms", highlights=[0, 1, 2])
+        (labels_,) = traces(chart, "labels")
+        assert [re.sub("<.*?>", "", text) for text in labels_.text] == ["A B", "C"]
 
     def test_nothing_measured(self) -> None:
         """No cost, no front."""

@@ -43,6 +43,7 @@ def style_sheet(colours: Palette) -> str:
     series = "".join(f".sl-s{at}{{color:{ink}}}" for at, ink in enumerate(colours.series))
     return f"""<style>{series}
 [data-testid=stMain] [data-testid=stButtonGroup] button[aria-checked=true]:is(*,:hover,:focus-visible) p{{color:{colours.text}}}
+[class*=st-key-lab-wide]>:has([data-testid=stSelectbox],[data-testid=stTextInput]){{min-width:min(17rem,100%)}}
 .sl-key{{list-style:none!important;display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding:0!important;margin:.3rem 0 .1rem!important;font-size:.88rem;color:{colours.text}}}
 .sl-key li{{margin:0!important;padding:0!important;font-size:inherit;overflow-wrap:anywhere}}
 .sl-front{{list-style:none!important;padding:0!important;margin:.1rem 0!important;font-size:.86rem;color:{colours.text};font-variant-numeric:tabular-nums}}
@@ -368,7 +369,7 @@ def _take_cell(run_id: str) -> None:
 def _draw_open(run: Run, questions: Sequence[int], columns: Sequence[int]) -> None:
     """The same without a pointer: a question, a configuration, a button."""
     names = labels(run)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="lab-wide-open"):
         st.selectbox("Question", questions, key="lab open question", format_func=lambda place: _text(run, place))
         st.selectbox("Configuration", columns, key="lab open place", format_func=lambda place: names[place] if place < len(names) else "")
         st.button("Open in Explore", on_click=_go_chosen, args=(run.manifest.id,), key="lab open cell")
@@ -532,7 +533,7 @@ def _draw_export(run: Run, metric: str) -> None:
             help="A line for every question and configuration.",
         )
     names, order = labels(run), [row.place for row in lab_data.board_of(run, metric).rows]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="lab-wide-preset"):
         st.selectbox(
             "Configuration, the best first",
             order,

@@ -123,7 +123,8 @@ def draw_state(run: Run) -> bool:
         st.html(cards.notice([f"The last go at this run failed: {job.message}"], problem=True))
     done = results.count(run)
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lab-stopped"):
-        st.html(f'<div class="sl-line"><b>Stopped at {done:,} of {run.wanted:,} rows.</b> What follows is about these alone.</div>')
+        alone = " What follows is about these alone." if done else ""
+        st.html(f'<div class="sl-line"><b>Stopped at {done:,} of {run.wanted:,} rows.</b>{alone}</div>')
         st.button("Resume", type="primary", icon=":material/play_arrow:", on_click=resume, args=(run,), key="lab resume")
     return False
 
@@ -149,17 +150,17 @@ def _draw_running(run_id: str, job_id: str) -> None:
         st.html('<div class="sl-small">It was started from a terminal: Ctrl-C stops it there.</div>')
     if held.problem:
         st.html(cards.notice([held.problem], problem=True))
-    elif held.rows:
+    elif rows := [partial_row(row) for row in held.rows if row["done"]]:
         metric = default_metric(run)
         st.html(
             f'<h2 class="sl-h">So far</h2><div class="sl-small">Partial: {escape(metric_words(metric))} of the questions that each configuration '
-            "has been asked until now. They are not the same for all, so nothing is said yet of which is better.</div>"
+            "has been asked until now. They are not the same for all, so nothing is said yet of which is better. "
+            f"Begun: {len(rows):,} of {len(held.rows):,} configurations.</div>"
         )
-        rows = [partial_row(row) for row in held.rows]
         st.dataframe(rows, hide_index=True, height=min(520, 38 + 35 * len(rows)), column_config=_PARTIAL, key=f"lab partial {run_id}")
 
 
-_PARTIAL = {"asked": st.column_config.ProgressColumn("asked", min_value=0.0, max_value=1.0, format="percent")}
+_PARTIAL = {"asked": st.column_config.ProgressColumn("asked", min_value=0, max_value=100, format="%d %%")}
 
 
 def look(held: Watch, run: Run, job_id: str) -> None:
@@ -197,7 +198,7 @@ def partial_row(row: Mapping[str, Any]) -> dict[str, Any]:
     limits = f" ({number(row['low'])}–{number(row['high'])})" if row["low"] is not None else ""
     return {
         "configuration": row["configuration"],
-        "asked": row["done"] / row["questions"] if row["questions"] else 0.0,
+        "asked": 100 * row["done"] // row["questions"] if row["questions"] else 0,
         "rows": row["done"],
         "mean so far": f"{number(row['mean'])}{limits}",
         "n": row["n"],
