@@ -5,6 +5,7 @@ The only module that imports ragas, which takes seconds, and which would report 
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -112,6 +113,14 @@ class Local(BaseRagasEmbedding):
         return self.embed_text(text)
 
 
+_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)|(?<=s)['’](?=\s)")
+
+
+def plain(text: str) -> str:
+    """The text with its apostrophes as letters: RAGAS takes them for quotation marks, and all between two of them for a quotation."""
+    return _APOSTROPHE.sub("\N{MODIFIER LETTER APOSTROPHE}", text)
+
+
 def scorers(embed: Embed) -> Mapping[str, Scorer]:
     """A scorer for every metric of RAGAS's that we use, by our name of it."""
     local = Local(embed)
@@ -165,7 +174,9 @@ def scorers(embed: Embed) -> Mapping[str, Scorer]:
             "string-similarity", lambda _: NonLLMStringSimilarity(), lambda case: {"reference": case.reference, "response": case.answer}
         ),
         "quoted-spans": _scorer(
-            "quoted-spans", lambda _: QuotedSpansAlignment(), lambda case: {"response": case.answer, "retrieved_contexts": [*case.passages]}
+            "quoted-spans",
+            lambda _: QuotedSpansAlignment(),
+            lambda case: {"response": plain(case.answer or ""), "retrieved_contexts": [plain(text) for text in case.passages]},
         ),
     }
 

@@ -116,7 +116,8 @@ def chunks_of(body: Mapping[str, Any], mode: str, script: Script) -> Iterator[di
         return {**head, "choices": [{"index": 0, "delta": dict(delta), "finish_reason": reason}], "usage": None}
 
     prompt = body["messages"][-1]["content"]
-    written = script(prompt, mode) if "response_format" in body else compose(prompt, mode)
+    scripted = "response_format" in body or body["model"] == f"{MODEL}-no-json"
+    written = script(prompt, mode) if scripted else compose(prompt, mode)
     text = "I cannot help with that." if mode == "refusal" else written
     if mode.startswith("think"):
         text = f"\n<think>Is it so?{'' if mode == 'think-on' else '</think>'}\n\n{text}"

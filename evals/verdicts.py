@@ -1,0 +1,295 @@
+"""What may be said of judged answers: scores with intervals and what is missing, noise, agreement with people, claims to read."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals import judged, statistics
+from evals.analysis import SEED, board, clusters, draw_documents, interval_cells, rankable_metrics
+from evals.qualities import BY_QUALITY
+from evals.results import Run, matrices, rows
+from evals.statistics import Interval
+from evals.summary import headline, labels, short
+from sitt_core.notes import Logged
+
+YES = 0.5
+"""From this score on a judge is taken to think well of an answer."""
+AGREEING = ("groundedness", "faithfulness", "rubric-completeness", "factual-correctness", "answer-relevancy")
+"""What is held against people's thumbs, where there is enough of both."""
+
+
+def quality_rows(run: Run) -> list[dict[str, Any]]:
+    """A row for every metric and configuration, over the headline's questions: mean, low, high, n of m, bounds, and why scores are missing.
+
+    `bound low` and `bound high` are the mean if every missing score were 0, and 1. `undefined` and `failed` count reasons;
+    `waiting` are answers that were not judged yet.
+    """
+    if run.judged is None:
+        return []
+    chosen, names, own = headline(run), labels(run), judged.own(run.folder)
+    scores, drawing = matrices(run, run.judged.metrics), draw_documents(clusters(run, chosen))
+    found = []
+    for metric in run.judged.metrics:
+        for place, label in enumerate(names):
+            values = scores[metric][chosen][:, place]
+            low, high = statistics.bounds(values)
+            found.append(
+                {
+                    "metric": metric,
+                    "place": place,
+                    "configuration": label,
+                    **interval_cells(drawing.interval(values, binary=False)),
+                    "bound low": low,
+                    "bound high": high,
+                    **_missing(own, place, np.flatnonzero(chosen).tolist(), metric),
+                    "less is better": BY_QUALITY[metric].lower_is_better,
+                }
+            )
+    return found
+
+
+def _missing(own: Mapping[tuple[int, int], Mapping[str, Any]], place: int, questions: Sequence[int], metric: str) -> dict[str, Any]:
+    undefined: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    waiting = 0
+    for question in questions:
+        row = own.get((place, question))
+        if row is None:
+            waiting += 1
+        elif metric in row["why"]:
+            undefined[row["why"][metric]] += 1
+        elif metric in row["errors"]:
+            failed[row["errors"][metric]] += 1
+        elif metric not in row["scores"]:
+            waiting += 1
+    return {"undefined": dict(undefined.most_common()), "failed": dict(failed.most_common()), "waiting": waiting}
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How much a metric's mean varies when nothing changed, as standard deviations, beside what configurations differ by.
+
+    `judge`: the same answers judged again. `generator`: answers written again and judged. None where it was not tried.
+    `questions` is the number that every repeat has a score for, summed over configurations.
+    """
+
+    metric: str
+    repeats: int
+    questions: int
+    judge: float | None
+    generator: float | None
+    difference: float
+
+
+def noise(run: Run) -> list[Noise]:
+    """The noise of every judged metric, where answers were judged or written more than once."""
+    if run.judged is None or run.judged.repeats < 2:
+        return []
+    held = {judged.unit_of(row): row["scores"] for row in judged.rows(run.folder)}
+    repeats, columns = run.judged.repeats, range(len(run.manifest.configurations))
+    found = []
+    for metric in run.judged.metrics:
+        again = [_repeated(held, metric, c, [(0, j) for j in range(repeats)]) for c in columns]
+        anew = [_repeated(held, metric, c, [(a, 0) for a in range(repeats)]) for c in columns]
+        if not any(len(each) for each in (*again, *anew)):
+            continue
+        means = [float(np.nanmean(scores)) for scores in matrices(run, [metric])[metric].T if not np.isnan(scores).all()]
+        found.append(
+            Noise(
+                metric,
+                repeats,
+                sum(len(each) for each in again),
+                _deviation(again),
+                _deviation(anew),
+                max(means) - min(means) if means else 0.0,
+            )
+        )
+    return found
+
+
+def _repeated(
+    held: Mapping[judged.Unit, Mapping[str, float]], metric: str, c: int, which: Sequence[tuple[int, int]]
+) -> NDArray[np.float64]:
+    """The scores of the questions that have all repeats, shape (questions, repeats)."""
+    questions = sorted({unit[1] for unit in held if unit[0] == c})
+    listed = [[held.get((c, q, a, j), {}).get(metric) for a, j in which] for q in questions]
+    whole = [row for row in listed if all(value is not None for value in row)]
+    return np.array(whole, dtype=float).reshape(len(whole), len(which))
+
+
+def _deviation(columns: Sequence[NDArray[np.float64]]) -> float | None:
+    """The standard deviation of a configuration's mean from repeat to repeat, pooled over the configurations."""
+    variances = [float(scores.mean(axis=0).var(ddof=1)) for scores in columns if len(scores)]
+    return math.sqrt(sum(variances) / len(variances)) if variances else None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A judge against people: over `n` answers with a thumb and a score, how often both think well or both ill of one.
+
+    `kappa` is Cohen's: 0 for what chance would give, None where one of both never differs. `above` is the share of pairs of a
+    liked and a disliked answer in which the liked one has the higher score (half for equal ones); None without such a pair.
+    """
+
+    metric: str
+    n: int
+    ups: int
+    share: Interval
+    kappa: float | None
+    above: float | None
+
+
+def agreements(run: Run, logged: Sequence[Logged] = ()) -> list[Agreement]:
+    """The agreement of each metric of `AGREEING` that was judged; thumbs were given in the Lab, or on Ask to the very same answer."""
+    if run.judged is None:
+        return []
+    given = thumbs_of(run, logged)
+    own = judged.own(run.folder)
+    made = []
+    for metric in (name for name in AGREEING if name in run.judged.metrics):
+        pairs = [
+            (place, own[place]["scores"][metric], thumb == "up")
+            for place, thumb in sorted(given.items())
+            if place in own and metric in own[place]["scores"]
+        ]
+        if pairs:
+            made.append(_agreement(run, metric, pairs))
+    return made
+
+
+def _agreement(run: Run, metric: str, pairs: Sequence[tuple[tuple[int, int], float, bool]]) -> Agreement:
+    scores = np.array([score for _, score, _ in pairs])
+    liked = np.array([up for _, _, up in pairs], dtype=bool)
+    well = scores >= YES
+    belongs = [run.questions[q].primary for (_, q), _, _ in pairs]
+    share = statistics.interval((well == liked).astype(float), belongs, binary=True, seed=SEED)
+    by_chance = well.mean() * liked.mean() + (1 - well.mean()) * (1 - liked.mean())
+    kappa = float(((well == liked).mean() - by_chance) / (1 - by_chance)) if by_chance < 1 else None
+    gaps = scores[liked][:, None] - scores[~liked][None, :]
+    above = float(((gaps > 0) + 0.5 * (gaps == 0)).mean()) if gaps.size else None
+    return Agreement(metric, len(pairs), int(liked.sum()), share, kappa, above)
+
+
+def thumbs_of(run: Run, logged: Sequence[Logged] = ()) -> dict[tuple[int, int], str]:
+    """The thumbs for a run's answers by the places of configuration and question."""
+    asked = {" ".join(each.text.split()): at for at, each in enumerate(run.questions)}
+    liked = {
+        (asked[question], each.record.get("text", "")): each.thumb
+        for each in logged
+        if each.thumb
+        and each.corpus == run.manifest.corpus
+        and (question := " ".join(str(each.record.get("question", "")).split())) in asked
+    }
+    found: dict[tuple[int, int], str] = {}
+    if liked:
+        for row in rows(run):
+            thumb = liked.get((row["q"], (row["answer"] or {}).get("text", "")))
+            if thumb:
+                found[row["c"], row["q"]] = thumb
+    return found | judged.thumbs(run.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """An answer to be read: its text, scores, and its sentences with claims, verdicts and reasons where they were judged.
+
+    `statements` are RAGAS's, by metric; `marks` the reasons of the rubric.
+    """
+
+    place: int
+    label: str
+    text: str
+    refused: bool
+    problem: str
+    scores: Mapping[str, float]
+    missing: Mapping[str, str]
+    sentences: Sequence[Mapping[str, Any]]
+    statements: Mapping[str, Sequence[Mapping[str, Any]]]
+    marks: Mapping[str, str]
+
+
+def answer_views(run: Run, question: int, places: Sequence[int]) -> list[AnswerView]:
+    """The answers of some configurations to a question (by its place), as far as there are any."""
+    own, names = judged.own(run.folder), labels(run)
+    by_place = {row["c"]: row for row in rows(run, question=question)}
+    found = []
+    for place in places:
+        row, verdict = by_place.get(place), own.get((place, question))
+        answer = (row or {}).get("answer") or {}
+        details = verdict["details"] if verdict else {}
+        found.append(
+            AnswerView(
+                place,
+                names[place],
+                str(answer.get("text", "")),
+                bool(answer.get("refused")),
+                str(answer.get("problem") or (row["error"] if row else "not asked yet")),
+                verdict["scores"] if verdict else {},
+                {**verdict["why"], **verdict["errors"]} if verdict else {},
+                details.get("groundedness", ()),
+                {name: each for name, each in details.items() if name != "groundedness" and isinstance(each, list)},
+                {name: each for name, each in details.items() if isinstance(each, str)},
+            )
+        )
+    return found
+
+
+def verdict_findings(run: Run) -> list[str]:
+    """What the judged scores say, in sentences: who judged, what can be told apart, what is missing, how noisy it is."""
+    if run.judged is None:
+        return []
+    said = (
+        [f"Answers were judged by {run.judged.judge}."]
+        if run.judged.provider
+        else ["Answers were compared with references by code; no model judged."]
+    )
+    return [*said, *_told_apart(run), *_missing_sentences(run), *_noise_sentences(run)]
+
+
+def _told_apart(run: Run) -> Iterator[str]:
+    assert run.judged is not None
+    for metric in (name for name in rankable_metrics(run) if name in run.judged.metrics):
+        made = board(run, metric)
+        there = [row for row in made.rows if row.standing.comparable and row.standing.mean.mean is not None]
+        if not there:
+            continue
+        best = there[0]
+        mean = short(best.standing.mean.mean or 0.0, 3)
+        if len(there) == 1:
+            yield f"{metric}: {best.label} {mean}."
+        elif made.leaderboard.ties is None:
+            yield f"{metric}: the highest is {best.label}, {mean}; {made.leaderboard.note or 'too few questions to tell configurations apart'}."
+        else:
+            tied = sum(row.standing.tied for row in there)
+            told = (
+                "nothing is distinguishable"
+                if tied == len(there)
+                else f"{tied - 1} of the other {len(there) - 1} are not distinguishable from it"
+            )
+            yield f"{metric}: the highest is {best.label}, {mean}; {told}."
+
+
+def _missing_sentences(run: Run) -> Iterator[str]:
+    listed = quality_rows(run)
+    failed = sum(sum(row["failed"].values()) for row in listed)
+    if failed:
+        reasons = Counter({reason: count for row in listed for reason, count in row["failed"].items()})
+        yield f"{failed} verdicts failed, for example: {reasons.most_common(1)[0][0]} Going on asks for them again."
+    waiting = max((row["waiting"] for row in listed), default=0)
+    if waiting:
+        yield f"Not everything is judged yet: up to {waiting} answers of a configuration wait."
+
+
+def _noise_sentences(run: Run) -> Iterator[str]:
+    for each in noise(run):
+        told = [
+            f"{name} {short(value, 3)}"
+            for name, value in (("judging again", each.judge), ("writing again", each.generator))
+            if value is not None
+        ]
+        yield f"{each.metric} varies from repeat to repeat by a standard deviation of {', '.join(told)}; configurations differ by up to {short(each.difference, 3)}."
