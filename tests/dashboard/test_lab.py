@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from evals import analysis, results
 from evals.confirm import Confirmation, uses
-from evals.golden import Question, Quote, write_questions
+from evals.golden import GoldenSet, Question, Quote, write_questions
 from evals.grid import Grid, expand, parse_grid
 from evals.results import Run
 from evals.run import Plan, Selection, choose_metrics, execute, plan_run, start
@@ -409,6 +409,16 @@ class TestConfirming:
         assert lab_confirm.said(ended).startswith("Confirmed: on 30 sealed questions recall@5 is 0.900 against 0.600")
         row = lab_confirm.use_row(ended)
         assert (row["outcome"], row["p"], row["difference"]) == ("confirmed", 0.0012, "+0.300 (+0.100 to +0.500)")
+
+    def test_what_counts_of_the_sealed(self) -> None:
+        """Answerable and written by hand, as in a headline; open ones never."""
+        asked = [
+            replace(questions()[0], id=f"q{at}", kind=kind, split=split)
+            for at, (kind, split) in enumerate([("detail", "sealed"), ("named", "sealed"), ("unanswerable", "sealed"), ("detail", "open")])
+        ]
+        assert lab_confirm.counted_sealed(GoldenSet("g", tuple(asked))) == 1
+        assert lab_confirm.counted_sealed(GoldenSet("g", tuple(asked[1:]))) == 1
+        assert lab_confirm.counted_sealed(GoldenSet("g", tuple(asked[2:]))) == 0
 
     def test_by_a_metric_of_retrieval(self, tmp_path: Path) -> None:
         """The page's, or the run's own where that judges answers."""

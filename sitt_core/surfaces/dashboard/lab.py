@@ -209,7 +209,10 @@ def board_row(row: Mapping[str, Any], *, missing: bool = False) -> dict[str, Any
     bounds = f"{number(row['missing as 0'])}–{number(row['missing as 1'])}" if row["missing as 0"] is not None else None
     against = {}
     if row.get("difference") is not None:
-        against = {"minus baseline": round(row["difference"], 3), "p (Holm)": row["p (Holm)"]}
+        against = {
+            "minus baseline": round(row["difference"], 3),
+            "p (Holm)": None if row["p (Holm)"] is None else round(row["p (Holm)"], 4),
+        }
     return {
         "rank": row["rank"],
         "configuration": row["configuration"],

@@ -15,6 +15,7 @@ from evals.analysis import Board
 from evals.charts import number
 from evals.confirm import Confirmation
 from evals.findings import metric_words
+from evals.golden import FLOOR, UNANSWERABLE, GoldenSet
 from evals.metrics import ANSWER_METRICS
 from evals.report import default_metric
 from evals.results import Run
@@ -51,9 +52,9 @@ def draw_confirm(run: Run, made: Board) -> None:
     except SittError as error:
         st.html(cards.notice([f"It cannot be confirmed here: expected {error.expected}; got {error.got}. {error.remedy}"]))
         return
-    sealed = sum(question.split == "sealed" for question in subject.golden.questions)
+    sealed = counted_sealed(subject.golden)
     if not sealed:
-        st.html(cards.notice([f"{subject.golden.name} has no sealed questions, so nothing can be confirmed."]))
+        st.html(cards.notice([f"{subject.golden.name} has no answerable sealed question, so nothing can be confirmed."]))
         return
     job = lab_data.latest_job(job_key(run))
     if job is not None and job.state == "running":
@@ -70,6 +71,12 @@ def _subject(run: Run) -> Subject:
     manifest = run.manifest
     corpus = state.workshop().corpus(manifest.corpus)
     return lab_new.subject_of(corpus, manifest.golden_place, lab_new.file_stamp(manifest.golden_place, manifest.corpus))
+
+
+def counted_sealed(golden: GoldenSet) -> int:
+    """How many sealed questions the headline counts: the answerable ones that were written by hand, or all answerable ones if none was."""
+    kinds = [question.kind for question in golden.questions if question.split == "sealed" and question.kind != UNANSWERABLE]
+    return sum(kind != FLOOR for kind in kinds) or len(kinds)
 
 
 def job_key(run: Run) -> str:
