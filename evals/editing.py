@@ -210,12 +210,18 @@ def _unreadable(file: Path, error: OSError) -> StoreError:
 
 @functools.cache
 def bundled_set(corpus: str) -> GoldenSet:
-    """The questions that come with the program for that corpus: none for any but the field guide. Read once a process."""
+    """The questions that come with the program for that corpus: none for any but the field guide. Read once a process.
+
+    Raises InvalidInput when the program's own files are damaged.
+    """
     return load_questions(FIELD_GUIDE) if corpus == DEFAULT_CORPUS else GoldenSet(corpus, ())
 
 
 def open_shelf(settings: Settings, corpus: str, documents: Sequence[tuple[str, str]] = ()) -> Shelf:
-    """The questions of a corpus, with a generated one for each document (id, title); own ones that cannot be read are told in it."""
+    """The questions of a corpus, with a generated one for each document (id, title).
+
+    Raises nothing of one's own file: why it cannot be read is the shelf's `trouble`.
+    """
     bundled = bundled_set(corpus)
     trouble: SittError | None = None
     own: tuple[Question, ...] = ()
@@ -246,7 +252,7 @@ def load_all(settings: Settings, corpus: str, documents: Sequence[tuple[str, str
 
 
 def version(question: Question) -> str:
-    """Names what a question says now: another one means that somebody has changed it."""
+    """Names what a question says now, in 16 hexadecimal digits: another one means that somebody has changed it."""
     entry = [question_entry(question), list(question.grades)]
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -296,7 +302,10 @@ def delete_question(settings: Settings, corpus: str, seen: str) -> None:
 
 
 def accept_draft(settings: Settings, corpus: str, draft_id: str, question: Question) -> None:
-    """Makes a question of a draft, which is gone then; it stays where the question cannot be added. Raises as both do."""
+    """Makes a question of a draft, which is gone then; it stays where the question cannot be added.
+
+    Raises NotFound for a draft that is gone, InvalidInput with everything that is wrong with the question, StoreError or Busy.
+    """
     with notes.accepting_draft(settings.notes_dir, draft_id):
         add_questions(settings, corpus, [question])
 
@@ -454,7 +463,7 @@ def _format_problems(question: Question) -> list[str]:
 
 
 def tidied(question: Question) -> Question:
-    """The question without white space at the ends of its texts, empty needs and facts, and grades that evidence does not need."""
+    """The question without white space at the ends of its texts, and without empty needs and facts."""
     needs = (tuple(replace(quote, quote=quote.quote.strip()) for quote in need if quote.quote.strip()) for need in question.evidence)
     return replace(
         question,
@@ -468,7 +477,7 @@ def tidied(question: Question) -> Question:
 
 
 def new_id(text: str, taken: Collection[str]) -> str:
-    """An id made of a question's first words that is not in use."""
+    """An id made of a question's first six words, and a number where that is in use."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().casefold()
     words = [word for word in _SLUG.split(plain) if word][:6]
     stem = f"own-{'-'.join(words)[:60].strip('-') or 'question'}"
@@ -501,12 +510,15 @@ def documents_for(corpus: Corpus, shelf: Shelf) -> tuple[Document, ...]:
 
 
 def findings_of_bundled(shelf: Shelf, documents: Sequence[Document]) -> list[Finding]:
-    """What is wrong with the bundled questions in a corpus."""
+    """What is wrong with the bundled questions in a corpus, the sealed ones told in full: for `review`, not to be shown."""
     return check_questions(GoldenSet(shelf.corpus, shelf.bundled, shelf.judgements), documents)
 
 
 def findings_of_own(shelf: Shelf, documents: Sequence[Document]) -> list[Finding]:
-    """What is wrong with one's own questions, among themselves and beside the bundled ones that they could clash with."""
+    """What is wrong with one's own questions, among themselves and beside the bundled ones that they could clash with.
+
+    Sealed ones are told in full: for `review`, not to be shown.
+    """
     own = {question.id: question for question in shelf.own}
     bundled = {question.id for question in shelf.bundled}
     clashing = [Finding(id_, "id", "a question of the program has this id; give yours another") for id_ in own if id_ in bundled]
@@ -541,7 +553,10 @@ def _shared_with_sealed(related: Sequence[Question], own: Sequence[Question], do
 
 
 def findings_of_one(shelf: Shelf, question: Question, documents: Sequence[Document], *, instead_of: str = "") -> list[Finding]:
-    """What would be wrong with a question of one's own if it stood there now, in the place of the one with the id `instead_of`."""
+    """What would be wrong with a question of one's own if it stood there now, in the place of the one with the id `instead_of`.
+
+    Empty when nothing would be; a finding that another question gives cause to names it unless that is sealed.
+    """
     others = tuple(each for each in shelf.own if each.id not in (instead_of, question.id))
     related = _related(replace(shelf, bundled=(*shelf.bundled, *others)), [question])
     beside = replace(shelf, bundled=tuple(related), own=(question,))
@@ -663,7 +678,10 @@ def _searched(row: Row) -> str:
 
 
 def look_up(quote: Quote, document: Document | None) -> LookUp:
-    """Where a quotation stands in its document; of one that does not, the nearest passage."""
+    """Where a quotation stands in its document, at most `MAX_PLACES` places of it; of one that does not, the nearest passage.
+
+    Without a document it is missing; nothing is raised.
+    """
     if document is None:
         return LookUp(quote, quote.document, "missing")
     places = places_of(replace(quote, occurrence=0), document.text)
@@ -675,7 +693,7 @@ def look_up(quote: Quote, document: Document | None) -> LookUp:
 
 
 def sight(document: Document, start: int, end: int, *, share: float = 1.0) -> Sight:
-    """A stretch of a document in its surroundings: whole words of the same paragraph."""
+    """`text[start:end]` of a document in its surroundings: at most `AROUND` characters either side, whole words of the same paragraph."""
     before, after = document.text[max(0, start - AROUND) : start], document.text[end : end + AROUND]
     if start > AROUND and "\n\n" not in before and " " in before:
         before = f"… {before.partition(' ')[2]}"
@@ -692,7 +710,7 @@ def section_at(document: Document, at: int) -> str:
 
 
 def quote_at(document: Document, start: int, end: int) -> Quote:
-    """A stretch of a document as evidence: its words, and the occurrence where they repeat."""
+    """`text[start:end]` of a document as evidence, white space at its ends aside: its words, and the occurrence (from 1) where they repeat."""
     text = document.text[start:end]
     start, text = start + len(text) - len(text.lstrip()), text.strip()
     starts = [place.start for place in places_of(Quote(document.id, text), document.text)]
@@ -794,7 +812,7 @@ def question_from_draft(draft: notes.Draft, document: Callable[[str], Document |
         if quote is not None and quote not in quotes:
             quotes.append(quote)
     documents = tuple(dict.fromkeys(quote.document for quote in quotes))
-    kind = UNANSWERABLE if refused and not documents else "combined" if len(documents) > 1 else "detail"
+    kind = UNANSWERABLE if refused and not documents else "combined" if len(documents) > 1 else draft.kind or "detail"
     return Question(
         new_id(draft.question, shelf.ids),
         draft.question.strip(),
@@ -819,7 +837,7 @@ def _draft_quote(entry: Mapping[str, Any], document: Callable[[str], Document | 
 
 
 def with_need(question: Question, quote: Quote, *, need: int | None = None) -> Question:
-    """The question with one more piece of evidence: a need of its own, or an alternative in the need of that place."""
+    """The question with one more piece of evidence: a need of its own, or an alternative in the need of that place, from 0."""
     if need is None:
         evidence = (*question.evidence, (quote,))
     else:
@@ -829,7 +847,7 @@ def with_need(question: Question, quote: Quote, *, need: int | None = None) -> Q
 
 
 def with_quote(question: Question, need: int, place: int, quote: Quote | None) -> Question:
-    """The question with another quotation at that place of a need, or without it; a need that is left empty goes."""
+    """The question with another quotation at that place of a need (both from 0), or without it for None; a need that is left empty goes."""
     changed = tuple(
         tuple(kept for number, each in enumerate(quotes) if (kept := quote if (at, number) == (need, place) else each) is not None)
         for at, quotes in enumerate(question.evidence)
@@ -838,7 +856,7 @@ def with_quote(question: Question, need: int, place: int, quote: Quote | None) -
 
 
 def with_joined(question: Question, need: int) -> Question:
-    """The question with a need's quotations as alternatives of the need before it."""
+    """The question with a need's quotations as alternatives of the need before it; `need` counts from 0 and has one before it."""
     needs = list(question.evidence)
     needs[need - 1 : need + 1] = [(*needs[need - 1], *needs[need])]
     return replace(question, evidence=tuple(needs))
@@ -952,7 +970,7 @@ def _aliases(data: bytes) -> str:
 
 
 def export_yaml(questions: Iterable[Question]) -> str:
-    """Open questions as the text of a YAML file; sealed ones are left out."""
+    """Open questions as the text of a YAML file that `load_questions` reads; sealed ones are left out."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "questions.yaml"
         write_questions(file, [question for question in questions if question.split == "open"])

@@ -74,7 +74,9 @@ class TestHtml:
             assert "lake" not in told
         assert "stay hidden" in card
         assert "file in the notes folder" in card
-        assert (line["check"], line["question"], line["id"]) == ("✗ stale", questions.SEALED, "your sealed detail 1")
+        assert (line["check"], line["question"], line["id"]) == (
+            *("✗ stale", "your sealed detail 1: its text stays hidden", "your sealed detail 1"),
+        )
         assert "Your sealed detail 1" in card
 
     def test_a_row_says_in_words_what_is_wrong(self) -> None:

@@ -154,12 +154,12 @@ def draw_sides(corpus: Corpus, sides: Sequence[Side], colours: Palette) -> None:
     st.html(group_style(groups, colours))
     for column, side in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column:
-            changed = "" if side.letter == "A" else f"{escape(changes_text(side.configuration, sides[0].configuration))} · "
+            changed = "as set on Explore" if side.letter == "A" else changes_text(side.configuration, sides[0].configuration)
             st.html(f'<h2 class="sl-h">{side.letter} · {escape(side.configuration.slug)}</h2>')
             if side.result is None:
                 _draw_missing(corpus, side)
                 continue
-            st.html(f'<div class="sl-small">{changed}{facts(side.result)}</div>')
+            st.html(f'<div class="sl-small">{escape(changed)}<br>{facts(side.result)}</div>')
             st.html("".join(side_html(side, there, groups)) or cards.notice(["Nothing was found."]))
 
 

@@ -29,8 +29,6 @@ from sitt_core.surfaces.dashboard.questions_data import (
 )
 from sitt_core.surfaces.dashboard.questions_html import WHOSE, finding_html, question_html, summary_html, told_plainly
 
-SEALED = "sealed: its text stays hidden"
-
 
 def draw_set(corpus: Corpus) -> None:
     """The list with its filters, and the opened question below it."""
@@ -102,8 +100,9 @@ def _draw_table(corpus: Corpus, rows: Sequence[Row], *, of: int) -> None:
         selection_mode="single-row",
         alt="The questions of the golden set",
         column_config={
-            "question": st.column_config.TextColumn(width=380),
-            "check": st.column_config.TextColumn(width=110, help="What is wrong with it, in a word each"),
+            "question": st.column_config.TextColumn(width=330),
+            "documents": st.column_config.TextColumn(width=150),
+            "check": st.column_config.TextColumn(width=90, help="What is wrong with it, in a word each"),
             "wording": st.column_config.TextColumn(
                 help="The share of its word 3-grams that stand in its evidence: copied wording flatters keyword search"
             ),
@@ -117,13 +116,13 @@ def table_row(row: Row) -> dict[str, Any]:
     words = ", ".join(dict.fromkeys(finding.kind for finding in row.findings))
     return {
         "check": f"✗ {words}" if words else "✓ fine",
-        "question": SEALED if row.sealed else question.text,
+        "question": f"{question.id}: its text stays hidden" if row.sealed else question.text,
         "kind": question.kind,
         "side": question.split,
         "whose": WHOSE[row.whose],
+        "documents": "" if row.sealed else ", ".join(question.documents or question.about),
         "evidence": "" if row.sealed else str(len(question.evidence)),
         "wording": "" if row.shared is None else f"{row.shared:.0%}",
-        "documents": "" if row.sealed else ", ".join(question.documents or question.about),
         "id": question.id,
     }
 

@@ -42,7 +42,7 @@ def summary_html(shelf: Shelf, review: Review) -> str:
     """The set in a sentence or two: how many, whose, how many are marked, and why some stay hidden."""
     rows = review.rows
     sealed, marked = sum(row.sealed for row in rows), sum(bool(row.findings) for row in rows)
-    parts = [f"{len(shelf.own):,} of your own" if shelf.own else "none of your own yet"]
+    parts = [f"{len(shelf.own):,} of your own" if shelf.own else "None of your own yet"]
     if shelf.bundled:
         parts.append(f"{len(shelf.bundled):,} bundled (read-only; a copy can be edited)")
     parts.append(f"{len(shelf.generated):,} generated, “Tell me about …” for every document: a new document gets its own by itself")
@@ -64,7 +64,7 @@ def finding_html(finding: Finding, *, name: bool = False) -> str:
 def question_html(row: Row, needs: Sequence[Sequence[LookUp]], titles: Mapping[str, str]) -> str:
     """A question as a card: what is wrong with it first, then what it expects, each quotation where it stands, the answer."""
     question = row.question
-    path = " · ".join([question.kind, question.split, WHOSE[row.whose], question.id])
+    path = " · ".join([question.kind, question.split, WHOSE[row.whose], *([] if row.sealed else [question.id])])
     found = (
         "".join(map(finding_html, row.findings)) or '<li class="sl-fine"><span class="sl-word">fine</span>Nothing is wrong with it.</li>'
     )
