@@ -14,7 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from evals import editing
-from evals.editing import Import, Row, Shelf
+from evals.editing import Row, Shelf
+from evals.exchange import Import
 from evals.golden import Finding, Question, Quote
 from sitt_core import notes
 from sitt_core.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evals import beir_zip, editing
+from evals import beir_zip, editing, exchange
 from evals.beir_zip import read_zip
 from evals.editing import Shelf
 from evals.golden import Finding, GoldenSet, Question, Quote
@@ -131,7 +131,7 @@ class TestImporting:
         rows = "1\tsky.md\t2\n1\tice.md\t0\n1\tsky.md\t2\n2\tlake.md\t1\n3\tmoor.md\t0\nlake.md\tgone.md\t1\n"
         text = "\n".join(json.dumps({"_id": id_, "text": asked}) for id_, asked in queries)
         data = zipped({"queries.jsonl": text, "qrels/test.tsv": f"query-id\tcorpus-id\tscore\n{rows}"})
-        found = editing.read_import(Shelf(NAME, own=(LAKE,)), data, tales())
+        found = exchange.read_import(Shelf(NAME, own=(LAKE,)), data, tales())
         assert found.problems == ()
         assert [(each.id, each.kind, dict(each.grades)) for each in found.questions] == [
             ("1", "test", {"sky.md": 2, "ice.md": 0}), ("2", "test", {"lake.md": 1}), ("lake.md", "test", {"gone.md": 1}),
@@ -148,11 +148,11 @@ class TestImporting:
         question = replace(LAKE, id="theirs", text="What rose at dawn?", answer="A neck.", facts=("a neck",))
         named = Question("named-lake", "Tell me about it", "named", grades={"lake.md": 1})
         none = Question("none", "Who wrote it?", "unanswerable", about=("sky.md",))
-        data = editing.export_beir(Shelf("theirs", own=(question, none), generated=(named,)), tales())
-        found = editing.read_import(Shelf(NAME), data, tales())
+        data = exchange.export_beir(Shelf("theirs", own=(question, none), generated=(named,)), tales())
+        found = exchange.read_import(Shelf(NAME), data, tales())
         assert (found.questions, found.problems, found.findings) == ((question, none), (), ())
         assert any("1 generated question is left out" in note for note in found.notes)
-        again = editing.read_import(Shelf(NAME, own=(question,)), data, tales())
+        again = exchange.read_import(Shelf(NAME, own=(question,)), data, tales())
         assert again.questions == ()
         assert again.problems == ("'theirs': the id 'theirs' is in use",)
 
@@ -160,7 +160,7 @@ class TestImporting:
         """Nothing of it is taken then."""
         monkeypatch.setattr(editing, "MAX_OWN", 1)
         text = "\n".join(json.dumps({"_id": id_, "text": f"Asked {id_}?"}) for id_ in ("a b", "c"))
-        found = editing.read_import(
+        found = exchange.read_import(
             Shelf(NAME), zipped({"queries.jsonl": text, "qrels/test.tsv": "a b\tsky.md\t1\nc\tsky.md\t1\n"}), tales()
         )
         assert found.questions == ()
@@ -179,7 +179,9 @@ class TestImporting:
                 "metadata": {"kind": "detail", "split": "sealed", "evidence": [[{"document": "moor.md", "quote": "nowhere"}]]},
             }
         )
-        found = editing.read_import(Shelf(NAME), zipped({"queries.jsonl": queries, "qrels/test.tsv": "secret-moor\tmoor.md\t1\n"}), tales())
+        found = exchange.read_import(
+            Shelf(NAME), zipped({"queries.jsonl": queries, "qrels/test.tsv": "secret-moor\tmoor.md\t1\n"}), tales()
+        )
         assert found.questions == golden.questions
         assert found.findings == (Finding("your sealed detail 1", "stale", editing.QUIET["stale"]),)
 
@@ -188,6 +190,6 @@ class TestImporting:
         settings = Settings(tmp_path)
         text = "\n".join(json.dumps({"_id": str(at), "text": f"Which one is {at}?"}) for at in range(1000))
         rows = "\n".join(f"{at}\tsky.md\t1" for at in range(1000))
-        found = editing.read_import(Shelf(NAME), zipped({"queries.jsonl": text, "qrels/test.tsv": rows}), tales())
+        found = exchange.read_import(Shelf(NAME), zipped({"queries.jsonl": text, "qrels/test.tsv": rows}), tales())
         editing.add_questions(settings, NAME, found.questions)
         assert len(editing.own_questions(settings, NAME)) == 1000

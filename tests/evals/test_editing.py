@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evals import beir, editing
+from evals import beir, editing, exchange
 from evals.editing import Shelf
 from evals.golden import FIELD_GUIDE, Finding, GoldenSet, Question, Quote, load_questions
 from sitt_core import notes
@@ -416,7 +416,7 @@ class TestReview:
         found = editing.findings_of_own(shelf, DOCUMENTS)
         told = [finding for row in editing.review(shelf, [], found).rows for finding in row.findings]
         told += editing.findings_of_one(shelf_of(), again, DOCUMENTS)
-        told += editing.read_import(shelf_of(), editing.export_yaml([again]).encode(), DOCUMENTS).findings
+        told += exchange.read_import(shelf_of(), exchange.export_yaml([again]).encode(), DOCUMENTS).findings
         told += editing.without_sealed(found, GoldenSet(NAME, shelf.questions))
         assert told == [Finding("again", "duplicate", editing.QUIET["duplicate"])] * 4
 
@@ -440,9 +440,9 @@ class TestReview:
         hidden = [question for question in shelf.questions if question.split == "sealed"]
         words = [text for each in hidden for text in (each.text, *(quote.quote for need in each.evidence for quote in need))]
         assert len(words) > 200
-        with zipfile.ZipFile(io.BytesIO(editing.export_beir(shelf, documents[:0]))) as archive:
+        with zipfile.ZipFile(io.BytesIO(exchange.export_beir(shelf, documents[:0]))) as archive:
             told = "".join(archive.read(name).decode() for name in archive.namelist() if not name.endswith("/"))
-        told += editing.export_yaml(shelf.questions)
+        told += exchange.export_yaml(shelf.questions)
         rows = []
         for held in (documents, documents[:3]):
             review = editing.review(shelf, editing.findings_of_bundled(shelf, held), [])
@@ -657,12 +657,12 @@ class TestForm:
 
 class TestImportAndExport:
     def text(self, *questions: Question) -> bytes:
-        return editing.export_yaml(questions).encode()
+        return exchange.export_yaml(questions).encode()
 
     def test_what_is_exported_can_be_imported(self, settings: Settings) -> None:
         """The same questions, findings told before they are taken."""
         questions = (a_question(), a_question("stale", "Where?", evidence=((Quote("lake.md", "nowhere at all"),),)))
-        found = editing.read_import(shelf_of(), self.text(*questions), DOCUMENTS)
+        found = exchange.read_import(shelf_of(), self.text(*questions), DOCUMENTS)
         assert found.questions == questions
         assert (found.problems, [(each.question, each.kind) for each in found.findings]) == ((), [("stale", "stale")])
         editing.add_questions(settings, NAME, found.questions)
@@ -677,7 +677,7 @@ class TestImportAndExport:
             {"id": "twice", "kind": "detail", "text": "Two?", "documents": ["lake.md"]},
             {"id": "nothing", "kind": "detail", "text": "", "colour": "red"},
         ]
-        found = editing.read_import(shelf_of(), yaml.safe_dump(entries).encode(), DOCUMENTS)
+        found = exchange.read_import(shelf_of(), yaml.safe_dump(entries).encode(), DOCUMENTS)
         assert found.questions == ()
         for said in ("'open-lake' is in use", "generated", "2 questions have this id", "unknown keys colour", "text is missing"):
             assert any(said in problem for problem in found.problems), said
@@ -692,13 +692,13 @@ class TestImportAndExport:
             (b"- [" * 5000, "the file"),
             (b"!!python/object/apply:os.system [id]", "the file"),
             (b"- &a [x, x]\n- [*a, *a]\n", "the alias *a"),
-            (b"# " + b"x" * editing.MAX_IMPORT, "at most 1,000,000 bytes"),
+            (b"# " + b"x" * exchange.MAX_IMPORT, "at most 1,000,000 bytes"),
         ],
         ids=["empty", "no entry", "text", "no utf-8", "deep", "tag", "alias", "large"],
     )
     def test_what_is_no_file_of_questions_is_told(self, data: bytes, said: str) -> None:
         """In a sentence, whatever it is."""
-        found = editing.read_import(shelf_of(), data, DOCUMENTS)
+        found = exchange.read_import(shelf_of(), data, DOCUMENTS)
         assert found.questions == ()
         assert any(said in problem for problem in found.problems)
 
@@ -706,20 +706,20 @@ class TestImportAndExport:
         """Aliases of aliases: written out, this would have 10¹² entries."""
         lines = ["- &a0 [x, x, x, x, x, x, x, x, x, x]"]
         lines += [f"- &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]" for at in range(1, 12)]
-        found = editing.read_import(shelf_of(), "\n".join(lines).encode(), DOCUMENTS)
+        found = exchange.read_import(shelf_of(), "\n".join(lines).encode(), DOCUMENTS)
         assert found.problems == ("line 2: expected every part written out, got the alias *a0",)
 
     def test_findings_about_sealed_questions_say_nothing_of_them(self) -> None:
         """Also before they are taken."""
         sealed = yaml.safe_dump([{"id": "s", "kind": "detail", "split": "sealed", "text": "A secret?", "documents": ["gone.md"]}])
-        found = editing.read_import(shelf_of(), sealed.encode(), DOCUMENTS)
+        found = exchange.read_import(shelf_of(), sealed.encode(), DOCUMENTS)
         assert [(each.kind, each.message) for each in found.findings] == [("document", editing.QUIET["document"])]
 
     def test_sealed_questions_leave_in_no_file(self, tmp_path: Path) -> None:
         """Neither as YAML nor in a BEIR folder, which the reader of such folders reads back."""
         shelf = shelf_of(a_question(), replace(SEALED, id="mine"))
-        whole = editing.export_yaml(shelf.questions)
-        data = editing.export_beir(shelf, DOCUMENTS)
+        whole = exchange.export_yaml(shelf.questions)
+        data = exchange.export_beir(shelf, DOCUMENTS)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(tmp_path)
             told = whole + archive.read(f"{NAME}/queries.jsonl").decode() + archive.read(f"{NAME}/qrels/test.tsv").decode()

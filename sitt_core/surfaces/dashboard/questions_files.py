@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from evals import editing
-from evals.editing import Import, Shelf
+from evals import editing, exchange
+from evals.editing import Shelf
+from evals.exchange import Import
 from sitt_core.errors import SittError
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.dashboard import state
@@ -58,7 +59,7 @@ def _draw_import(corpus: Corpus, shelf: Shelf) -> None:
 @st.cache_data(show_spinner="Checking the file …", max_entries=8, ttl=1800, hash_funcs=KNOWN_BY)
 def _checked(corpus: Corpus, shelf: Shelf, data: bytes) -> Import:
     # A large corpus's documents come with their text only where a question names them, and these are not on the shelf yet.
-    return editing.read_import(shelf, data, corpus.all_documents())
+    return exchange.read_import(shelf, data, corpus.all_documents())
 
 
 def _import(corpus: str, checked: Import) -> None:
@@ -79,7 +80,7 @@ def _draw_export(corpus: Corpus, shelf: Shelf) -> None:
     )
     st.download_button(
         f"Your own: {len(own):,} as YAML",
-        editing.export_yaml(own),
+        exchange.export_yaml(own),
         f"{corpus.name}-own.yaml",
         "application/yaml",
         key="export own",
@@ -89,7 +90,7 @@ def _draw_export(corpus: Corpus, shelf: Shelf) -> None:
     )
     st.download_button(
         f"All: {len(open_):,} as YAML",
-        lambda: editing.export_yaml(open_),
+        lambda: exchange.export_yaml(open_),
         f"{corpus.name}.yaml",
         "application/yaml",
         key="export all",
@@ -103,7 +104,7 @@ def _draw_export(corpus: Corpus, shelf: Shelf) -> None:
     if st.button("Make the BEIR zip", key="make beir", icon=":material/folder_zip:", on_click=state.acted):
         try:
             with st.spinner("Writing the collection …"):
-                data = editing.export_beir(shelf, corpus.all_documents())
+                data = exchange.export_beir(shelf, corpus.all_documents())
         except SittError as error:
             st.error(told(error))
         else:

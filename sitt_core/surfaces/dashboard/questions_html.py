@@ -4,7 +4,8 @@ import time
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from evals.editing import Import, LookUp, Review, Row, Shelf, Sight
+from evals.editing import LookUp, Review, Row, Shelf, Sight
+from evals.exchange import Import
 from evals.golden import CHECKED_FOR_WORDING, MAX_CONTAINMENT, Finding, Question
 from sitt_core import notes
 from sitt_core.errors import SittError
