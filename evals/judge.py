@@ -31,16 +31,20 @@ FORM_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a judge is asked: `form` is what its JSON has to be, `check` says what is wrong with an answer of that form, or ""."""
+    """What a judge is asked: `form` is what its JSON has to be, `check` says what is wrong with an answer of that form, or "".
+
+    `role` names the prompt that says what it is and what it may trust.
+    """
 
     text: str
     form: type[BaseModel]
     check: Callable[[Any], str] = lambda _: ""
+    role: str = "system"
 
     @property
     def system(self) -> str:
-        """The instructions that every request shares."""
-        return prompt_text("system")
+        """The instructions that every request of that role shares."""
+        return prompt_text(self.role)
 
 
 @dataclass(slots=True)

@@ -75,7 +75,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question that might join the golden set, with the spans of documents that would be its evidence; waits for review."""
+    """A question that might join the golden set, with the spans of documents that would be its evidence; waits for review.
+
+    `kind` is what whoever drafted it takes it for, "" when that is not said.
+    """
 
     id: str
     corpus: str
@@ -84,6 +87,7 @@ class Draft:
     evidence: Sequence[Mapping[str, Any]]
     made: float
     origin: str = ""
+    kind: str = ""
 
 
 def check_preset_name(name: str) -> str:
@@ -302,13 +306,20 @@ def delete_conversation(notes_dir: Path, conversation: str) -> None:
 
 
 def save_draft(
-    notes_dir: Path, *, corpus: str, question: str, reference: str = "", evidence: Sequence[Mapping[str, Any]] = (), origin: str = ""
+    notes_dir: Path,
+    *,
+    corpus: str,
+    question: str,
+    reference: str = "",
+    evidence: Sequence[Mapping[str, Any]] = (),
+    origin: str = "",
+    kind: str = "",
 ) -> Draft:
     """Keeps a draft of a golden question made of an answer, in place of one made of another answer to the same question.
 
     Raises StoreError or Busy.
     """
-    made = Draft(uuid.uuid4().hex[:12], corpus, question, reference, [dict(each) for each in evidence], time.time(), origin)
+    made = Draft(uuid.uuid4().hex[:12], corpus, question, reference, [dict(each) for each in evidence], time.time(), origin, kind)
     with _editing(notes_dir / _DRAFTS) as held:
         for id_, other in list(held.items()):
             if (other["corpus"], other["question"]) == (corpus, question) and other["origin"] != FROM_PASSAGES:

@@ -2,6 +2,7 @@
 
 A statement is supported when it stands word for word in the text it is held against; statements are the sentences of a text;
 a passage helps when it holds the first sentence of the reference; the question made from an answer is the answer itself.
+The question drafted from a passage names the long words of its first sentence backwards, and is answered by that sentence.
 """
 
 import json
@@ -73,6 +74,8 @@ def _of_ragas(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_ours(parts: Mapping[str, str]) -> dict[str, Any]:
+    if "passage" in parts:
+        return drafted(parts["passage"])
     passages = [text for name, text in parts.items() if name.startswith("passage")]
     if "sentences" in parts:
         return {"sentences": [_claims(number, line, passages) for number, line in enumerate(parts["sentences"].splitlines(), start=1)]}
@@ -84,6 +87,16 @@ def _of_ours(parts: Mapping[str, str]) -> dict[str, Any]:
         "completeness": {"score": round(10 * sum(complete) / len(complete)), "reason": "counted"},
         "relevance": {"score": 10, "reason": "it is"},
     }
+
+
+def drafted(passage: str) -> dict[str, str]:
+    """A question about the first sentence that is no heading; nothing where there is none."""
+    line = next((line for line in passage.splitlines() if line.strip() and not line.startswith("#")), "")
+    if not line:
+        return dict.fromkeys(("question", "quote", "answer", "kind"), "")
+    quote = _SENTENCE.findall(line)[0].strip()
+    named = [word for word in reversed(re.findall(r"\w+", quote)) if len(word) > 4]
+    return {"question": f"What is told of {' or '.join(named[:5])}?", "quote": quote, "answer": quote, "kind": "detail"}
 
 
 def _claims(number: int, line: str, passages: list[str]) -> dict[str, Any]:
