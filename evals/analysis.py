@@ -366,12 +366,9 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
     share. Raises InvalidInput or StoreError.
     """
     require_same_questions(one[0], other[0], common=common)
-    sides = [_scores_by_question(run, place, metric) for run, place in (one, other)]
-    wanted = headline(one[0])
-    asked = [each for each, chosen in zip(one[0].questions, wanted, strict=True) if chosen and (each.id, each.text) in sides[1]]
+    asked, first, second = _paired(one, other, metric)
     if not asked:
         raise InvalidInput(expected="questions that both were asked", got="none in common", remedy="Compare within one run.")
-    first, second = (np.array([side.get((each.id, each.text), np.nan) for each in asked]) for side in sides)
     made = draw_documents([each.primary for each in asked]).compare(first, second, binary=is_binary(metric))
     names = (labels(one[0])[one[1]], labels(other[0])[other[1]])
     if names[0] == names[1]:
@@ -380,9 +377,22 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
     return Duel(metric, names, made, pairs)
 
 
+def _paired(one: tuple[Run, int], other: tuple[Run, int], metric: str) -> tuple[list[Asked], Scores, Scores]:
+    """The headline questions of the first that both were asked, with each one's scores."""
+    wanted = headline(one[0])
+    asked = [each for each, chosen in zip(one[0].questions, wanted, strict=True) if chosen]
+    scores = matrix(one[0], rankable(one[0], metric))[wanted]
+    if one[0].manifest.id == other[0].manifest.id:
+        return asked, scores[:, one[1]], scores[:, other[1]]
+    theirs = _scores_by_question(other[0], other[1], metric)
+    shared = [at for at, each in enumerate(asked) if (each.id, each.text) in theirs]
+    kept = [asked[at] for at in shared]
+    return kept, scores[shared, one[1]], np.array([theirs[each.id, each.text] for each in kept])
+
+
 def _scores_by_question(run: Run, place: int, metric: str) -> dict[tuple[str, str], float]:
-    values = matrix(run, rankable(run, metric))[:, place]
-    return {(asked.id, asked.text): float(value) for asked, value in zip(run.questions, values, strict=True)}
+    values = matrix(run, rankable(run, metric))[:, place].tolist()
+    return {(asked.id, asked.text): value for asked, value in zip(run.questions, values, strict=True)}
 
 
 def _value(score: float) -> float | None:
