@@ -74,7 +74,7 @@ class Drafted(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DraftPlan:
-    """A drafting before it begins: one call for each of the passages. `tokens` and `dollars` are estimates from above.
+    """A drafting before it begins: one call for each of the passages. `tokens` and `dollars` are estimates; what a model thinks comes on top.
 
     `dollars` is None where a price is not known. `asked_before` counts passages that have been asked about already.
     """

@@ -22,6 +22,7 @@ from sitt_core import build, notes
 from sitt_core.configuration import Configuration, configure
 from sitt_core.errors import InvalidInput, NotFound, shown
 from sitt_core.settings import DEFAULT_CORPUS, Settings
+from sitt_core.surfaces.cli_drafting import draft
 from sitt_core.surfaces.cli_judging import ragas
 from sitt_core.surfaces.progress import human_seconds
 from sitt_core.surfaces.terminal import (
@@ -48,6 +49,7 @@ app = typer.Typer(
 app.command()(ragas)
 questions_app = typer.Typer(help="Golden sets.", no_args_is_help=True)
 app.add_typer(questions_app, name="questions")
+questions_app.command()(draft)
 
 LISTS = ("--grid", "--kinds", "--metrics", "--preset")
 """Options that take several values after their name."""
