@@ -1,5 +1,6 @@
 """MiniLM in OpenVINO: the same vectors as sentence-transformers, from checked weights, from any thread."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -170,9 +171,16 @@ def test_the_fingerprint_tells_long_text_treatments_apart(minilm: MiniLM) -> Non
     assert (minilm.name, minilm.dimension, minilm.limit) == ("minilm", 384, LIMIT)
 
 
-def run(program: str) -> str:
+def run(program: str, **environment: str) -> str:
     """What a new interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+        env=os.environ | environment,
+    )
     return done.stdout.strip()
 
 
@@ -182,14 +190,21 @@ def test_importing_it_is_cheap() -> None:
     assert run(program) == "set()"
 
 
-def test_a_question_needs_no_torch_and_no_network() -> None:
-    """Loading and asking import neither torch nor transformers, and open no connection (openvino brings telemetry)."""
-    program = """
+def test_a_question_needs_no_torch_and_no_network(tmp_path: Path) -> None:
+    """Loading and asking import neither torch nor transformers, and say so to nobody: openvino would report its import, also at the end."""
+    program = f"""
 import sys
-opened = []
-sys.addaudithook(lambda event, _: opened.append(event) if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen") else None)
+log = open({str(tmp_path / "asked")!r}, "a", buffering=1)
+def hook(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen"):
+        log.write(event)
+sys.addaudithook(hook)
 from sitt_core.embedding.minilm import load_minilm
 load_minilm().embed_queries(["Is there a Bigfoot?"])
-print(opened, sorted({"torch", "transformers", "sentence_transformers", "onnx"} & set(sys.modules)))
+print(sorted({{"torch", "transformers", "sentence_transformers", "onnx"}} & set(sys.modules)))
 """
-    assert run(program) == "[] []"
+    home = tmp_path / "home"  # a new one: what was answered there once decides whether it reports
+    home.mkdir()
+    assert run(program, HOME=str(home)) == "[]"
+    assert (tmp_path / "asked").read_text(encoding="utf-8") == ""
+    assert list(home.iterdir()) == []
