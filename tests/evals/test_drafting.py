@@ -357,6 +357,23 @@ class TestDrafting:
         (alike,) = [outcome for outcome in drafted(settings).outcomes if outcome.kind == "duplicate"]
         assert (alike.reason, alike.document, alike.question) == ("like a draft that waits for review", "desert.md", "What squirts acid?")
 
+    def test_two_drafts_of_one_question_are_one(self, settings: Settings, service: Moody) -> None:
+        """Of the same drafting too, whichever is answered first."""
+        twice = {
+            title: answer("What squirts acid?", quote)
+            for title, quote in (("The desert worm", "A red worm"), ("The sky bird", "A bird as"))
+        }
+        service.script = saying(twice)
+        assert drafted(settings).counts["duplicate"] == 1
+        assert waiting(settings) == ["What squirts acid?"]
+
+    def test_what_no_retriever_finds_is_hopeless(self, settings: Settings, service: Moody) -> None:
+        """As deep as the default configuration looks: kept with 50 candidates, left out with one."""
+        service.script = saying({"The moor hound": GOOD["The moor hound"]})
+        shallow = replace(settings, defaults=configure({"fusion.candidates": 1, "top_k": 1}, lab.BASE))
+        (lost,) = [outcome for outcome in drafted(shallow).outcomes if outcome.kind != "nothing"]
+        assert (lost.kind, "hopeless" in lost.reason, "first 1 of" in lost.reason) == ("undiscriminating", True, True)
+
     def test_what_fails_is_told_and_the_others_go_on(self, settings: Settings, service: Moody) -> None:
         """Prose, half an answer, 429, silence, an echoed key: each an error; they alone are asked about again next time."""
         half = GOOD["The desert worm"][:40]
