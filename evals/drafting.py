@@ -24,7 +24,7 @@ from evals import draft_filters, editing
 from evals.draft_filters import Known
 from evals.editing import Shelf
 from evals.golden import Question, Quote, evidence_places, overlap, places_of
-from evals.judge import FORM_TOKENS, Asking, Budget, Judge, Request, Tally, fenced, prompt_text
+from evals.judge import FORM_TOKENS, Asking, Budget, Judge, Request, Tally, fenced, prompt_text, several
 from evals.metrics import Gold
 from evals.scoring import Ground, Texts
 from sitt_core import jobs, notes
@@ -45,7 +45,6 @@ EMBEDDER = "minilm"
 RETRIEVERS = ("dense", "keyword")
 CONCURRENCY = 4
 PASSAGE_SECONDS = 180.0
-TICK_SECONDS = 0.2
 LOCK_SECONDS = 2.0
 DEFAULT_COUNT, MAX_COUNT = 20, 1000
 WRITTEN_TOKENS = 250
@@ -292,30 +291,10 @@ class _Drafting:
 
     async def all(self, concurrency: int) -> str:
         """Asks about every passage, several at a time; returns what the budget said when it was spent, else ""."""
-        waiting, spent, total = iter(self.plan.passages), "", len(self.plan.passages)
+        return await several(self.plan.passages, self._passage, self._tell, at_once=concurrency)
 
-        async def work() -> None:
-            nonlocal spent
-            try:
-                for passage in waiting:
-                    await self._passage(passage)
-            except BudgetSpent as error:
-                spent = str(error)
-
-        async def tick() -> None:
-            while True:
-                self.report("draft", len(self.outcomes), total)
-                await asyncio.sleep(TICK_SECONDS)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                ticking = group.create_task(tick())  # so that a stop is noticed while all wait for the model
-                await asyncio.gather(*[group.create_task(work()) for _ in range(concurrency)])
-                ticking.cancel()
-        except BaseExceptionGroup as problems:
-            raise _first(problems) from None
-        self.report("draft", len(self.outcomes), total)
-        return spent
+    def _tell(self) -> None:
+        self.report("draft", len(self.outcomes), len(self.plan.passages))
 
     async def _passage(self, passage: Chunk) -> None:
         """Asks about a passage and keeps what became of it."""
@@ -416,12 +395,6 @@ def _judge(workshop: Workshop, model: JudgeModel, budget: Budget) -> Judge:
 def origin_of(model: JudgeModel) -> str:
     """What a draft says of where it is from; a slash would make it the name of an answer."""
     return f"{ORIGIN} {model.model.rpartition('/')[2]}"
-
-
-def _first(problems: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first failure of several tasks; the others were cancelled for it."""
-    first = problems.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _ledger(settings: Settings, corpus: str) -> Path:

@@ -5,10 +5,10 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -266,3 +266,45 @@ class Asking:
         """The judge's answer in the request's form; raises as `Judge.ask`."""
         ordinal = self._seen[request.text] = self._seen.get(request.text, -1) + 1
         return await self.judge.ask(request, self.tally, ordinal=ordinal)
+
+
+TICK_SECONDS = 0.2
+Item = TypeVar("Item")
+
+
+async def several(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], tick: Callable[[], None], *, at_once: int) -> str:
+    """Works on all items, so many at once; returns what the budget said when it was spent, else "".
+
+    `tick` is called again and again, so that the stop that it raises is noticed while all wait for the model. Raises the first failure of
+    any, the others being cancelled.
+    """
+    waiting, spent = iter(items), ""
+
+    async def one_after_the_other() -> None:
+        nonlocal spent
+        try:
+            for item in waiting:
+                await work(item)
+        except BudgetSpent as error:
+            spent = str(error)
+
+    async def ticking() -> None:
+        while True:
+            tick()
+            await asyncio.sleep(TICK_SECONDS)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            clock = group.create_task(ticking())
+            await asyncio.gather(*[group.create_task(one_after_the_other()) for _ in range(at_once)])
+            clock.cancel()
+    except BaseExceptionGroup as problems:
+        raise _first(problems) from None
+    tick()
+    return spent
+
+
+def _first(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first failure of several tasks; the others were cancelled for it."""
+    first = problems.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -10,7 +10,7 @@ from typing import Any
 
 from evals import judged
 from evals.golden import Question
-from evals.judge import PROMPT_VERSION, Asking, Budget, Judge, Request, Tally
+from evals.judge import PROMPT_VERSION, Asking, Budget, Judge, Request, Tally, several
 from evals.judged import About, Unit
 from evals.metrics import Score
 from evals.qualities import BY_QUALITY, OWN_GROUPS, choose_qualities
@@ -32,7 +32,6 @@ EMBEDDER = "minilm"
 """Whose vectors say how alike texts are, whatever the configuration's embedder: one yardstick for all."""
 CONCURRENCY = 4
 ROW_SECONDS = 180.0
-TICK_SECONDS = 0.2
 SEED = 0
 PASSAGE_TOKENS = 500
 
@@ -263,25 +262,27 @@ def _with_costs(
             counted[text] = count_tokens(text)
         return counted[text]
 
-    calls = read = written = rewritten = 0
-    answers: float | None = 0.0
+    calls = total = rewritten = 0
+    dollars: float | None = 0.0
     entries = run.manifest.configurations
     for unit in plan.units:
         case = cases[unit[:2]]
         size = _Sizes(tokens(case.question), tokens(case.answer or ""), tokens(case.reference), tuple(map(tokens, case.passages)))
         names = {_first_of_group(name) for name in lacking(finished.get(unit), plan.metrics) if known(name, case) is None}
-        for each in (_calls(name, size) for name in sorted(names)):
-            calls, read, written = calls + each[0], read + each[1], written + each[2]
+        costs = []
+        for count, read, written in (_calls(name, size) for name in sorted(names)):
+            calls, total = calls + count, total + read + written
+            price = plan.judge.price if plan.judge else None
+            if count:  # some prices hold up to a length of a single call
+                each = estimate(price, input_tokens=read // count, most_output_tokens=written // count)
+                costs.append(None if each is None else count * each)
         if unit[2]:
             rewritten += 1
             configuration = entries[unit[0]].configuration
-            cost = most_dollars(workshop, configuration, 1)
-            answers = None if answers is None or cost is None else answers + cost
-            read += prompt_tokens(configuration.top_k, each=PASSAGE_TOKENS)
-            written += workshop.settings.models.max_tokens
-    verdicts = estimate(plan.judge.price if plan.judge else None, input_tokens=read, most_output_tokens=written) if calls else 0.0
-    dollars = None if verdicts is None or answers is None else verdicts + answers
-    return replace(plan, calls=calls, tokens=read + written, dollars=dollars, rewritten=rewritten)
+            costs.append(most_dollars(workshop, configuration, 1))
+            total += prompt_tokens(configuration.top_k, each=PASSAGE_TOKENS) + workshop.settings.models.max_tokens
+        dollars = None if dollars is None or None in costs else dollars + sum(cost for cost in costs if cost is not None)
+    return replace(plan, calls=calls, tokens=total, dollars=dollars, rewritten=rewritten)
 
 
 def _first_of_group(name: str) -> str:
@@ -387,31 +388,10 @@ class _Judging:
 
     async def all(self, concurrency: int) -> str:
         """Judges every unit, several at a time; returns what the budget said when it was spent, else ""."""
-        waiting, spent = iter(self.plan.units), ""
+        return await several(self.plan.units, self._unit, self._tell, at_once=concurrency)
 
-        async def work() -> None:
-            nonlocal spent
-            try:
-                for unit in waiting:
-                    await self._unit(unit)
-            except BudgetSpent as error:
-                spent = str(error)
-
-        async def tick() -> None:
-            while True:
-                self.report("judge", self.plan.finished + self.done, self.plan.finished + len(self.plan.units))
-                await asyncio.sleep(TICK_SECONDS)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                ticking = group.create_task(tick())  # so that a stop is noticed while all wait for the judge
-                workers = [group.create_task(work()) for _ in range(concurrency)]
-                await asyncio.gather(*workers)
-                ticking.cancel()
-        except BaseExceptionGroup as problems:
-            raise _first(problems) from None
+    def _tell(self) -> None:
         self.report("judge", self.plan.finished + self.done, self.plan.finished + len(self.plan.units))
-        return spent
 
     async def _unit(self, unit: Unit) -> None:
         """Judges an answer and keeps its row."""
@@ -507,12 +487,6 @@ def _enter(row: dict[str, Any], name: str, found: Judged) -> None:
         row["errors"][name] = score.error
     if found.detail is not None:
         row["details"][name] = found.detail
-
-
-def _first(problems: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first failure of several tasks; the others were cancelled for it."""
-    first = problems.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 async def _nobody(request: Request) -> Any:

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import email.utils
+import functools
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -132,6 +134,13 @@ async def _next(
     except Exception as error:
         # Returned, not raised from here: a chained exception would carry the request and with it the key.
         return _fault_of(service, error, begun=begun, sdk=sdk, http=http)
+
+
+@functools.cache
+def certificates(http: ModuleType) -> ssl.SSLContext:
+    """The certificates that `http` (httpx, or httpx2) trusts, read once: a client of its own for each answer takes .07 s to read them."""
+    context: ssl.SSLContext = http.create_ssl_context()
+    return context
 
 
 async def check_stream(service: Service, response: Any) -> None:

@@ -7,7 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sitt_core.costs import Price, cost
-from sitt_core.providers.asking import CONNECT_SECONDS, IDLE_SECONDS, MAX_TOKENS, RETRIES, Attempt, Service, ask, check_stream, cut
+from sitt_core.providers.asking import (
+    CONNECT_SECONDS,
+    IDLE_SECONDS,
+    MAX_TOKENS,
+    RETRIES,
+    Attempt,
+    Service,
+    ask,
+    certificates,
+    check_stream,
+    cut,
+)
 from sitt_core.providers.schemas import strict
 from sitt_core.types import AnswerPart, CitationPart, DonePart, Excerpt, Prompt, StopReason, TextPart, Usage
 
@@ -91,6 +102,7 @@ class Claude:
             api_key=service.key,
             base_url=service.base_url,
             max_retries=0,
+            http_client=anthropic.DefaultAsyncHttpxClient(verify=certificates(httpx2)),
             # Only the connection: how long to wait for words is measured in `ask`, where pings do not count.
             timeout=httpx2.Timeout(None, connect=service.connect_timeout),
         )

@@ -8,7 +8,18 @@ from typing import Any, Literal
 
 from sitt_core.costs import Price, cost
 from sitt_core.errors import InvalidInput, shown
-from sitt_core.providers.asking import CONNECT_SECONDS, IDLE_SECONDS, MAX_TOKENS, RETRIES, Attempt, Service, ask, check_stream, cut
+from sitt_core.providers.asking import (
+    CONNECT_SECONDS,
+    IDLE_SECONDS,
+    MAX_TOKENS,
+    RETRIES,
+    Attempt,
+    Service,
+    ask,
+    certificates,
+    check_stream,
+    cut,
+)
 from sitt_core.providers.markers import MarkerReader
 from sitt_core.providers.schemas import strict
 from sitt_core.providers.thinking import ThinkingReader
@@ -128,6 +139,7 @@ class OpenAICompatible:
             base_url=service.base_url,
             default_headers=headers,
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(verify=certificates(httpx)),
             # Only the connection: how long to wait for words is measured in `ask`, where keep-alives do not count.
             timeout=httpx.Timeout(None, connect=service.connect_timeout),
         )

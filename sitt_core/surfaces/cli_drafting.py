@@ -11,12 +11,13 @@ from sitt_core import build
 from sitt_core.errors import BudgetSpent, InvalidInput
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.surfaces.terminal import (
+    INTERRUPTED,
     CorpusOption,
     JobOption,
     JsonOption,
     YesOption,
     confirm,
-    named_failures,
+    ended_quietly,
     print_json,
     reporting,
     settings_of,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 NOT_FINISHED = 1
 """The exit code when calls failed; the budget's end is a named failure."""
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells know it."""
 IN_WORDS = {
     "kept": "kept",
     "duplicate": "duplicate",
@@ -56,7 +55,7 @@ def draft(
     from evals.drafting import draft as draft_from
     from evals.drafting import plan_drafting  # with pydantic, which other commands do not wait for
 
-    with named_failures(as_json_) as told, reporting(job) as report:
+    with ended_quietly(as_json_) as told, reporting(job) as report:
         try:
             workshop = build.Workshop(settings_of(None)[0])
             plan = plan_drafting(workshop, corpus, count=count, seed=seed)

@@ -1,8 +1,7 @@
 """The eval lab's command line: golden sets, runs, and what came of them; every command with --json."""
 
-import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
@@ -26,11 +25,12 @@ from sitt_core.surfaces.cli_drafting import draft
 from sitt_core.surfaces.cli_judging import ragas
 from sitt_core.surfaces.progress import human_seconds
 from sitt_core.surfaces.terminal import (
+    INTERRUPTED,
     JobOption,
     JsonOption,
     SetOption,
     YesOption,
-    named_failures,
+    ended_quietly,
     print_json,
     reporting,
     settings_of,
@@ -53,8 +53,6 @@ questions_app.command()(draft)
 
 LISTS = ("--grid", "--kinds", "--metrics", "--preset")
 """Options that take several values after their name."""
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells know it."""
 FAILED_SHOWN = 5
 """How many of a failed question's passages are shown."""
 
@@ -83,20 +81,6 @@ def spread(arguments: Sequence[str]) -> list[str]:
             spelled.append(current)
         spelled.append(argument)
     return spelled
-
-
-@contextlib.contextmanager
-def _failures(as_json_: bool) -> Iterator[None]:
-    """Named failures as everywhere; Ctrl-C, at a question too, ends quietly: a run keeps its rows, nothing else is left half done."""
-    with named_failures(as_json_):
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-        except typer.Abort as aborted:
-            if isinstance(aborted.__context__, KeyboardInterrupt):  # what typer makes of Ctrl-C at its prompt
-                raise typer.Exit(INTERRUPTED) from None
-            raise
 
 
 @app.command()
@@ -133,7 +117,7 @@ def run(
     job: JobOption = None,
 ) -> None:
     """Ask every question under every configuration, and keep what came of it as a run."""
-    with _failures(as_json_), reporting(job) as report:
+    with ended_quietly(as_json_), reporting(job) as report:
         settings, base = settings_of(set_)
         workshop = build.Workshop(settings)
         if resume:
@@ -346,7 +330,7 @@ def _print_results(made: Run, as_json_: bool) -> None:
 @app.command(name="runs")
 def list_runs(as_json_: JsonOption = False) -> None:
     """List the runs, newest first."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         found = results.runs(settings_of(None)[0].runs_dir)
         if as_json_:
             print_json({"runs": [_described(each) for each in found]})
@@ -381,7 +365,7 @@ def _run_line(made: Run) -> str:
 @app.command()
 def show(run_id: RunArgument, as_json_: JsonOption = False) -> None:
     """Show what came of a run."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         _print_results(results.open_run(settings_of(None)[0].runs_dir, run_id), as_json_)
 
 
@@ -393,7 +377,7 @@ def export(
     as_json_: JsonOption = False,
 ) -> None:
     """Write a run's rows to a file: a line for every question and configuration."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         made = results.open_run(settings_of(None)[0].runs_dir, run_id)
         path = output or Path(f"{made.manifest.id}.csv")
         count = results.export_csv(made, path)
@@ -411,7 +395,7 @@ def report(
     as_json_: JsonOption = False,
 ) -> None:
     """Write what came of a run as one HTML file that needs nothing else: findings, charts, tables, what was run."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         from evals.report import write_report  # Plotly is wanted here alone
 
         runs_dir = settings_of(None)[0].runs_dir
@@ -438,7 +422,7 @@ def compare(
     as_json_: JsonOption = False,
 ) -> None:
     """Set two configurations against each other: the difference with its interval, who won which question, or the answers to read."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         sides = _configuration_of(runs_dir, one), _configuration_of(runs_dir, other)
         if answers:
@@ -470,7 +454,7 @@ def gate(
     as_json_: JsonOption = False,
 ) -> None:
     """Exit with 1 when a configuration has fallen below a baseline: significantly, by too much, with more errors or fewer scores."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         candidate = _configuration_of(runs_dir, f"{run_id}:{config}" if config else run_id)
         held = gates.open_baseline(runs_dir, baseline)
@@ -502,7 +486,7 @@ def set_baseline(
     as_json_: JsonOption = False,
 ) -> None:
     """Name a configuration of a run, to be compared with later."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         runs_dir = settings_of(None)[0].runs_dir
         made, place = _configuration_of(runs_dir, configuration)
         gates.set_baseline(runs_dir, name, made, place)
@@ -516,7 +500,7 @@ def set_baseline(
 @baseline_app.command(name="list")
 def list_baselines(as_json_: JsonOption = False) -> None:
     """List the baselines."""
-    with _failures(as_json_):
+    with ended_quietly(as_json_):
         held = gates.baselines(settings_of(None)[0].runs_dir)
         if as_json_:
             print_json({"baselines": {name: {"run": run_id, "key": key} for name, (run_id, key) in held.items()}})
@@ -544,7 +528,7 @@ def confirm(
     job: JobOption = None,
 ) -> None:
     """Ask the sealed questions under one configuration and one baseline; every use is counted, and makes the next one stricter."""
-    with _failures(as_json_), reporting(job) as report:
+    with ended_quietly(as_json_), reporting(job) as report:
         settings, default = settings_of(None)
         workshop = build.Workshop(settings)
         made, place = _configuration_of(settings.runs_dir, configuration)
@@ -590,7 +574,7 @@ def check(
     as_json_: JsonOption = False,
 ) -> None:
     """Check a golden set against its corpus: evidence, wording, splits, judgements; exit code 1 when something is wrong."""
-    with _failures(as_json_), reporting(None) as report:
+    with ended_quietly(as_json_), reporting(None) as report:
         workshop = build.Workshop(settings_of(None)[0])
         subject = open_questions(workshop, questions, corpus, report=report)
         found = editing.without_sealed(golden.check_questions(subject.golden, subject.corpus.all_documents()), subject.golden)
@@ -631,7 +615,7 @@ def export_questions(
     as_json_: JsonOption = False,
 ) -> None:
     """Write a golden set and its corpus as a BEIR folder."""
-    with _failures(as_json_), reporting(None) as report:
+    with ended_quietly(as_json_), reporting(None) as report:
         subject = open_questions(build.Workshop(settings_of(None)[0]), questions, corpus, report=report)
         beir.write_collection(folder, subject.corpus.all_documents(), subject.golden, sealed=sealed)
         if as_json_:

@@ -11,7 +11,16 @@ from evals.subject import reopen
 from evals.summary import aligned, counted, short
 from sitt_core import build
 from sitt_core.errors import BudgetSpent
-from sitt_core.surfaces.terminal import JobOption, JsonOption, YesOption, confirm, named_failures, print_json, reporting, settings_of
+from sitt_core.surfaces.terminal import (
+    JobOption,
+    JsonOption,
+    YesOption,
+    confirm,
+    ended_quietly,
+    print_json,
+    reporting,
+    settings_of,
+)
 
 NOT_FINISHED = 1
 """The exit code when verdicts failed, or the budget ended the work."""
@@ -40,7 +49,7 @@ def ragas(
     """Judge a run's answers with RAGAS's metrics and ours; without any key, with those that need no judge. Goes on where it stopped."""
     from evals.judging import judge_run, plan_judging  # with pydantic, which other commands do not wait for
 
-    with named_failures(as_json_), reporting(job) as report:
+    with ended_quietly(as_json_) as answer, reporting(job) as report:
         workshop = build.Workshop(settings_of(None)[0])
         made = results.open_run(workshop.settings.runs_dir, run_id)
         subject = reopen(workshop, made.manifest.golden_place, made.manifest.corpus, report=report)
@@ -64,7 +73,9 @@ def ragas(
         ended = judge_run(workshop, made, subject, plan, budget_tokens=budget_tokens, budget_dollars=budget_usd, again=again, report=report)
         made = results.open_run(workshop.settings.runs_dir, made.manifest.id)
         if as_json_:
-            print_json({**told, **_came_of_it(made), "left": ended.left, "budget": ended.budget, "failed": ended.failed})
+            answer |= {**told, **_came_of_it(made), "left": ended.left, "failed": ended.failed}
+            if not ended.budget:
+                print_json(answer)
         else:
             print("\n".join(lines(made)))
             if ended.failed:

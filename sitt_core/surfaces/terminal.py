@@ -61,6 +61,24 @@ def named_failures(as_json: bool) -> Iterator[dict[str, Any]]:
         raise typer.Exit(1) from None
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+
+@contextlib.contextmanager
+def ended_quietly(as_json: bool) -> Iterator[dict[str, Any]]:
+    """`named_failures`; Ctrl-C, at a question too, ends without a word: what was finished is kept, nothing else is left half done."""
+    with named_failures(as_json) as told:
+        try:
+            yield told
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except typer.Abort as aborted:
+            if isinstance(aborted.__context__, KeyboardInterrupt):  # what typer makes of Ctrl-C at its prompt
+                raise typer.Exit(INTERRUPTED) from None
+            raise
+
+
 def reporting(job: Path | None) -> contextlib.AbstractContextManager[Report]:
     """Where long work reports to: its job's folder, or this terminal."""
     return jobs.running(job) if job else contextlib.nullcontext(terminal_report())

@@ -16,7 +16,8 @@ Run = Callable[..., Result]
 def environment(data_dir: Path) -> dict[str, str]:
     """Settings that nothing on this machine changes: a blank variable also hides what a .env says."""
     numbers = [f"LLM_{name}" for name in ("CONNECT_TIMEOUT", "IDLE_TIMEOUT", "MAX_TOKENS", "PRICE_INPUT", "PRICE_OUTPUT")]
-    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS, *BASE_URLS.values(), *numbers]
+    judge = [f"JUDGE_{name}" for name in ("PROVIDER", "MODEL", "PRICE_INPUT", "PRICE_OUTPUT")]
+    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS, *BASE_URLS.values(), *numbers, *judge]
     return {**dict.fromkeys(names, ""), "SITT_DATA_DIR": str(data_dir)}
 
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from evals.golden import GoldenSet, Question, Quote
+import yaml
+
+from evals.golden import GoldenSet, Question, Quote, question_entry
 from evals.subject import Subject
 from sitt_core.build import Workshop
 from sitt_core.configuration import configure
@@ -57,3 +59,11 @@ def subject(data_dir: Path, golden: GoldenSet = GOLDEN, documents: list[Document
     listing = corpora.listing(corpora.tales() if documents is None else documents)
     corpora.update(made.settings.store_dir, replace(listing, origin=corpora.ORIGIN), recipe)
     return made, Subject(made.corpus(corpora.NAME), golden, "tales.yaml")
+
+
+def on_disk(subject: Subject, folder: Path) -> Subject:
+    """The subject with its golden set in a file, so that another process can open it."""
+    path = folder / "golden.yaml"
+    entries = [question_entry(question) | {"split": question.split} for question in subject.golden.questions]
+    path.write_text(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return replace(subject, place=str(path))
