@@ -153,23 +153,9 @@ def cases_of(run: Run, subject: Subject) -> dict[tuple[int, int], Case]:
         if row["error"]:
             continue
         passages = row["found"][: top[row["c"]]]
-        _require_all(run, passages, top[row["c"]], row)
         shown_ = tuple(f"{titles[document]}\n{(texts.get(document) or '')[start:end]}" for document, start, end, _ in passages)
         found[row["c"], row["q"]] = _case(asked[row["q"]], shown_, row["answer"])
     return found
-
-
-def _require_all(run: Run, passages: Sequence[object], top_k: int, row: Mapping[str, Any]) -> None:
-    if len(passages) < top_k and len(row["found"]) >= KEPT_BEFORE:
-        raise InvalidInput(
-            expected=f"the {top_k} passages that answers of run {run.manifest.id} were made from",
-            got=f"{len(passages)}, which is all that it kept",
-            remedy="Run it again with this version, which keeps them all.",
-        )
-
-
-KEPT_BEFORE = 10
-"""How many passages a row keeps at least; a version before this one kept no more."""
 
 
 def _case(question: Question, passages: tuple[str, ...], answer: Mapping[str, Any] | None) -> Case:

@@ -20,7 +20,7 @@ from sitt_core.types import Answer, Citation, Hit, Matrix, Place, Provider
 DEPTH = 100
 """How many passages are scored: top K decides what is shown and answered from, and what `@top_k` metrics see."""
 KEPT_PASSAGES = 10
-"""How many of them a row names."""
+"""How many of them a row names at least; all that an answer was made from."""
 _BLANK = re.compile(r"\s+")
 
 
@@ -163,7 +163,7 @@ def retrieval_row(found: Found, question: Question, gold: Gold, ground: Ground, 
     passages = [ground.shown(hit) for hit in hits]
     scores = score_retrieval([metric.at(top_k) for metric in metrics], gold, passages)
     ranks = _ranks(found.ranking, ground.holding(question, gold), ground.index, top_k) if gold.relevant else {}
-    own = [passage.places[0] for passage in passages[:KEPT_PASSAGES]]
+    own = [passage.places[0] for passage in passages[: max(KEPT_PASSAGES, top_k)]]
     return {
         **_told(scores),
         "error": "",

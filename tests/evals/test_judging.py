@@ -612,6 +612,12 @@ class TestPeople:
         assert (first.place, second.place) == (0, 1)
 
 
+def test_all_passages_of_an_answer_are_kept(tales: tuple[Workshop, Subject]) -> None:
+    """Also when there are more than a row names for a reader; a corpus that has fewer gives those."""
+    run = a_run(tales[0], tales[1], "top_k=12,15")
+    assert {len(case.passages) for (c, _), case in cases_of(run, tales[1]).items() if c == 0} == {12}
+
+
 def test_rows_that_failed_have_no_case(tales: tuple[Workshop, Subject]) -> None:
     """Their error is the run's; a run without answers takes only metrics that need none, and says so."""
     workshop, subject = tales
