@@ -12,7 +12,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -37,9 +37,10 @@ from sitt_core.pipeline import Engine, rank
 from sitt_core.settings import Settings
 from sitt_core.store.reading import Corpus
 from sitt_core.text import check_question, count_tokens, normalise, sha256_text
-from sitt_core.types import Chunk, Document, Matrix, Place, Report
+from sitt_core.types import Chunk, Document, Matrix, Place, Report, Usage
 
 FOLDER = "drafted"
+_PASSAGE = ("passage", "outcome", "at")
 EMBEDDER = "minilm"
 """Whose vectors say how alike two questions are, whatever the configuration's embedder."""
 RETRIEVERS = ("dense", "keyword")
@@ -271,7 +272,7 @@ class _Drafting:
         self.settings, self.plan, self.report, self.passage_seconds = workshop.settings, plan, report, passage_seconds
         self.corpus = workshop.corpus(plan.corpus)
         self.language = self.corpus.meta.get("language", DEFAULT_LANGUAGE)
-        self.judge = _judge(workshop, plan.model, budget)
+        self.judge = _judge(workshop, plan.model, budget, self._note_spent)
         self.outcomes: list[Outcome] = []
         self.tally = Tally()
         report("compare", 0, 1)
@@ -292,6 +293,10 @@ class _Drafting:
     async def all(self, concurrency: int) -> str:
         """Asks about every passage, several at a time; returns what the budget said when it was spent, else ""."""
         return await several(self.plan.passages, self._passage, self._tell, at_once=concurrency)
+
+    def _note_spent(self, usage: Usage) -> None:
+        taken = {"in": usage.input_tokens, "out": usage.output_tokens, "dollars": usage.dollars}
+        _add(self.settings, self.plan.corpus, {"spent": taken, "provider": self.plan.model.provider, "model": self.plan.model.model})
 
     def _tell(self) -> None:
         self.report("draft", len(self.outcomes), len(self.plan.passages))
@@ -379,7 +384,7 @@ def _sealed_places(shelf: Shelf, texts: Texts) -> list[Place]:
     return [place for each in sealed for place in evidence_places(each, lambda quote: places_of(quote, texts.get(quote.document) or ""))]
 
 
-def _judge(workshop: Workshop, model: JudgeModel, budget: Budget) -> Judge:
+def _judge(workshop: Workshop, model: JudgeModel, budget: Budget, spent: Callable[[Usage], None]) -> Judge:
     """The model, asked as a judge is: its answer checked, asked for once more, kept, within the budget."""
     identity = {name: value for name, value in asdict(model).items() if name in ("provider", "model", "address", "max_tokens")}
     return Judge(
@@ -389,6 +394,7 @@ def _judge(workshop: Workshop, model: JudgeModel, budget: Budget) -> Judge:
         lambda reads, writes: estimate(model.price, input_tokens=reads, most_output_tokens=writes),
         budget,
         workshop.settings.judged_dir,
+        spent,
     )
 
 
@@ -398,18 +404,17 @@ def origin_of(model: JudgeModel) -> str:
 
 
 def _ledger(settings: Settings, corpus: str) -> Path:
-    """A line for every passage of a corpus that was asked about, and what came of it; no words of any question."""
+    """A line for every passage of a corpus that was asked about, and what came of it; one for what each call took. No words of any question."""
     return settings.notes_dir / FOLDER / f"{corpus}.jsonl"
 
 
-def _lines(settings: Settings, corpus: str) -> Iterator[dict[str, Any]]:
-    """The ledger's lines; one that a kill left half written is passed over. Raises StoreError."""
-    path = _ledger(settings, corpus)
+def _lines(path: Path, *names: str) -> Iterator[dict[str, Any]]:
+    """A ledger's lines that hold those names; one that a kill left half written is passed over. Raises StoreError."""
     try:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with contextlib.suppress(ValueError):
                 held = json.loads(line)
-                if isinstance(held, dict) and {"passage", "outcome", "at"} <= held.keys():
+                if isinstance(held, dict) and held.keys() >= set(names):
                     yield held
     except FileNotFoundError:
         return
@@ -419,19 +424,35 @@ def _lines(settings: Settings, corpus: str) -> Iterator[dict[str, Any]]:
 
 def asked_before(settings: Settings, corpus: str) -> frozenset[str]:
     """The passages of a corpus that were asked about, by `passage_key`; raises StoreError."""
-    return frozenset(str(line["passage"]) for line in _lines(settings, corpus))
+    return frozenset(str(line["passage"]) for line in _lines(_ledger(settings, corpus), *_PASSAGE))
 
 
 def counts_since(settings: Settings, corpus: str, since: float) -> dict[str, int]:
     """How many passages came to each kind of outcome since a time (seconds since 1970), for a page that watched a job; raises StoreError."""
-    counted = Counter(str(line["outcome"]) for line in _lines(settings, corpus) if line["at"] >= since)
+    lines = _lines(_ledger(settings, corpus), *_PASSAGE)
+    counted = Counter(str(line["outcome"]) for line in lines if line["at"] >= since)
     return {kind: counted[kind] for kind in (KEPT, *FILTERS, NOTHING) if counted[kind]}
+
+
+def spent(settings: Settings) -> list[tuple[str, str, Usage]]:
+    """What every call that drafted took, of all corpora, with its provider and model; raises StoreError."""
+    files = sorted((settings.notes_dir / FOLDER).glob("*.jsonl"))
+    lines = (line for file in files for line in _lines(file, "spent", "provider", "model") if isinstance(line["spent"], dict))
+    return [(str(line["provider"]), str(line["model"]), _usage(line["spent"])) for line in lines]
+
+
+def _usage(taken: Mapping[str, Any]) -> Usage:
+    read, written, dollars = (value if isinstance(value := taken.get(name), int | float) else None for name in ("in", "out", "dollars"))
+    return Usage(int(read or 0), int(written or 0), 0, dollars)
 
 
 def _note(settings: Settings, plan: DraftPlan, passage: Chunk, outcome: str) -> None:
     """Adds a passage to the ledger; raises StoreError."""
-    path = _ledger(settings, plan.corpus)
-    line = {"passage": passage_key(passage), "outcome": outcome, "at": time.time(), "model": plan.model.model}
+    _add(settings, plan.corpus, {"passage": passage_key(passage), "outcome": outcome, "model": plan.model.model})
+
+
+def _add(settings: Settings, corpus: str, what: Mapping[str, Any]) -> None:
+    path, line = _ledger(settings, corpus), {**what, "at": time.time()}
     try:
         with path.open("ab") as file:
             file.write(b"\n" + json.dumps(line).encode() + b"\n")  # the first ends what a kill left half written
@@ -463,6 +484,31 @@ def _alone(settings: Settings, corpus: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def moving_ledger(settings: Settings, old: str, new: str) -> Iterator[None]:
+    """Puts what was drafted about a corpus under its new name when the block has renamed it; nobody drafts about either meanwhile.
+
+    What an earlier corpus of the new name was asked stays before it. Raises Busy or StoreError.
+    """
+    here, there = _ledger(settings, old), _ledger(settings, new)
+    if here == there or not here.parent.is_dir():
+        yield
+        return
+    with contextlib.ExitStack() as alone:
+        for corpus in sorted((old, new)):  # always in the same order, or two renamings could wait for each other
+            alone.enter_context(_alone(settings, corpus))
+        yield
+        try:
+            if there.exists() and here.exists():
+                with there.open("ab") as file:
+                    file.write(b"\n" + here.read_bytes())
+                here.unlink()
+            elif here.exists():
+                here.replace(there)
+        except OSError as error:
+            raise _unwritable(there, error) from error
 
 
 def job_key(corpus: str) -> str:

@@ -27,6 +27,7 @@ LOCK_SECONDS = 5.0
 MAX_NOTE = 2000
 FROM_PASSAGES = "explore"
 """The origin of drafts whose evidence was chosen from passages; others name the answer that they were made of."""
+_ALL = 1_000_000_000
 _PRESETS, _RECENT, _DRAFTS, _ANSWERS = "presets.json", "recent.json", "drafts.json", "answers"
 _ID = re.compile(r"[0-9a-z-]{1,64}")
 
@@ -150,9 +151,9 @@ def forget(notes_dir: Path, corpus: str, question: str | None = None) -> None:
 
 
 def move_corpus(notes_dir: Path, old: str, new: str) -> None:
-    """Puts the drafts and the recent questions of a corpus under its new name, before any that are there; raises StoreError or Busy.
+    """Puts the drafts, recent questions and conversations of a corpus under its new name, before any that are there.
 
-    Answers stay with the name that they were given under: they are only ever appended to.
+    A conversation is only ever appended to: a line says the new name of what stands above it. Raises StoreError or Busy.
     """
     if (notes_dir / _DRAFTS).exists():
         with _editing(notes_dir / _DRAFTS) as held:
@@ -163,6 +164,13 @@ def move_corpus(notes_dir: Path, old: str, new: str) -> None:
         with _editing(notes_dir / _RECENT) as held:
             kept = [*held.pop(old, []), *held.get(new, [])][:KEPT_RECENT]
             held |= {new: kept} if kept else {}
+    for each in conversations(notes_dir, most=_ALL):
+        if any(answer.corpus == old for answer in conversation_answers(notes_dir, each.id)):
+            file = _conversation_file(notes_dir, each.id)
+            written = _last_written(file)
+            _append(file, {"renamed": {"corpus": old, "to": new, "at": time.time()}})
+            with contextlib.suppress(OSError):
+                os.utime(file, (written, written))  # its place in the list is that of its last answer
 
 
 _UNTOLD: Mapping[str, Any] = {
@@ -254,12 +262,22 @@ def conversation_answers(notes_dir: Path, conversation: str) -> tuple[Logged, ..
     file = _conversation_file(notes_dir, conversation)
     lines = _lines(file)
     ratings = {line["rating"].get("answer"): line["rating"] for line in lines if isinstance(line.get("rating"), dict)}
-    answers = (_logged(line.get("answer"), conversation) for line in lines)
-    found = (each for each in answers if each is not None)
     return tuple(
         replace(each, thumb=rating.get("thumb", ""), note=rating.get("note", "")) if (rating := ratings.get(each.id)) else each
-        for each in found
+        for each in _renamed(lines, conversation)
     )
+
+
+def _renamed(lines: Sequence[Mapping[str, Any]], conversation: str) -> list[Logged]:
+    """The answers of a conversation's lines, of a corpus by the name that it was given later."""
+    found: list[Logged] = []
+    for line in lines:
+        if (answer := _logged(line.get("answer"), conversation)) is not None:
+            found.append(answer)
+        elif isinstance(renamed := line.get("renamed"), dict):
+            old, new = renamed.get("corpus"), renamed.get("to")
+            found = [replace(each, corpus=str(new)) if new and each.corpus == old else each for each in found]
+    return found
 
 
 def _logged(kept: object, conversation: str) -> Logged | None:

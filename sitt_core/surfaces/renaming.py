@@ -7,10 +7,13 @@ from sitt_core.store import admin
 
 
 def rename_corpus(settings: Settings, old: str, new: str) -> None:
-    """Gives a corpus another name; its own questions, the drafts and the recent questions go along.
+    """Gives a corpus another name; its own questions, drafts and what was asked for them, conversations and recent questions go along.
 
-    Raises InvalidInput, also where questions of an earlier corpus of the new name would be lost; NotFound, Busy or StoreError.
+    Raises InvalidInput, also where questions of an earlier corpus of the new name would be lost; NotFound, Busy (also while
+    questions about it are being drafted) or StoreError.
     """
-    with editing.moving_own(settings, old, new):
+    from evals.drafting import moving_ledger  # with pydantic, which other commands do not wait for
+
+    with editing.moving_own(settings, old, new), moving_ledger(settings, old, new):
         admin.rename_corpus(settings.store_dir, old, new)
     notes.move_corpus(settings.notes_dir, old, new)

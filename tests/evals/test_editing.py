@@ -1,6 +1,7 @@
 """Golden sets as people change them: nothing is lost or half written, nothing sealed is told, everything is checked."""
 
 import io
+import json
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evals import beir, editing, exchange
+from evals import beir, drafting, editing, exchange
 from evals.editing import Shelf
 from evals.golden import FIELD_GUIDE, Finding, GoldenSet, Question, Quote, load_questions
 from sitt_core import notes
@@ -208,7 +209,13 @@ class TestMoving:
         editing.add_questions(settings, NAME, [a_question()])
         draft = notes.save_draft(settings.notes_dir, corpus=NAME, question="Q?")
         notes.remember(settings.notes_dir, NAME, "Asked?", {})
+        ledger = settings.notes_dir / drafting.FOLDER / f"{NAME}.jsonl"
+        ledger.parent.mkdir()
+        ledger.write_text(json.dumps({"passage": "p", "outcome": "kept", "at": 1.0}))
+        ledger.with_name("stories.jsonl").write_text(json.dumps({"passage": "q", "outcome": "nothing", "at": 1.0}))
         rename_corpus(settings, NAME, "stories")
+        assert drafting.asked_before(settings, "stories") == {"p", "q"}
+        assert drafting.asked_before(settings, NAME) == frozenset()
         assert [each.id for each in editing.own_questions(settings, "stories")] == ["own-traps"]
         assert [each.id for each in notes.drafts(settings.notes_dir, "stories")] == [draft.id]
         assert [each.question for each in notes.recent(settings.notes_dir, "stories")] == ["Asked?"]
@@ -240,6 +247,10 @@ class TestMoving:
         assert own(settings) == ["own-traps"]
         monkeypatch.setattr(editing, "LOCK_SECONDS", 0.05)
         with FileLock(editing.own_file(settings, NAME).with_suffix(".lock")), pytest.raises(Busy, match="to move tales"):
+            rename_corpus(settings, NAME, "other")
+        monkeypatch.setattr(drafting, "LOCK_SECONDS", 0.05)
+        (settings.notes_dir / drafting.FOLDER).mkdir()
+        with FileLock(settings.notes_dir / drafting.FOLDER / f"{NAME}.lock"), pytest.raises(Busy, match="drafts questions about it"):
             rename_corpus(settings, NAME, "other")
         assert sorted(corpus_names(settings.store_dir)) == ["stories", NAME]
 

@@ -304,6 +304,19 @@ class TestAnswers:
             with pytest.raises(NotFound, match="a conversation"):
                 action(tmp_path, "c")
 
+    def test_answers_follow_a_corpus_to_its_new_name(self, tmp_path: Path) -> None:
+        """Also those in a conversation that began about another; what is answered afterwards keeps its own, the order of the list stays."""
+        for conversation, corpora in (("first", ["tales"]), ("second", ["guide", "tales"]), ("third", ["guide"])):
+            for corpus in corpora:
+                notes.log_answer(tmp_path, conversation, an_answer(), corpus=corpus, fields={})
+        notes.move_corpus(tmp_path, "tales", "stories")
+        notes.log_answer(tmp_path, "first", an_answer(), corpus="tales", fields={})
+        held = {each: [answer.corpus for answer in notes.conversation_answers(tmp_path, each)] for each in ("first", "second", "third")}
+        assert held == {"first": ["stories", "tales"], "second": ["guide", "stories"], "third": ["guide"]}
+        assert [each.id for each in notes.conversations(tmp_path, corpus="stories")] == ["first"]
+        notes.move_corpus(tmp_path, "guide", "book")
+        assert [each.id for each in notes.conversations(tmp_path, corpus="book")] == ["third", "second"]
+
     def test_a_folder_that_may_not_be_written(self, tmp_path: Path) -> None:
         """A file where the folder should be is a named failure."""
         (tmp_path / "answers").write_text("in the way")
