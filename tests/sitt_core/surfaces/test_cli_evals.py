@@ -226,6 +226,9 @@ def test_check_tells_nothing_of_what_is_sealed(evals: Run, variables: dict[str, 
         result = evals("questions", "check", "--questions", str(file), "--corpus", "tales", *form)
         assert (result.exit_code, "sealed detail 1" in result.stdout) == (1, True)
         assert not any(word in result.stdout for word in ("s1", "secret", "gone.md"))
+    told = json.loads(evals("questions", "check", "--questions", str(file), "--corpus", "tales", "--sealed", "--json").stdout)
+    stale = [each for each in told["findings"] if each["question"] == "s1" and "gone.md" in each["message"]]
+    assert stale, "who keeps the set can mend it"
 
 
 def test_an_export_is_a_beir_folder_that_can_be_run(evals: Run, variables: dict[str, str], tmp_path: Path) -> None:
