@@ -10,11 +10,11 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from sitt_core.errors import KeyMissing, ProviderError, shown
-from sitt_core.types import AnswerPart
+from sitt_core.types import AnswerPart, Prompt
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
@@ -85,6 +85,66 @@ class Service:
         """A service's own words as an error may show them: without the key, cut."""
         text = " ".join(str(message).split())
         return shown(text.replace(self.key, "[key]") if self.key else text)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A service we know: how it is called, where it is, which variables hold its key (where one is needed) and address, its name for the limit."""
+
+    title: str
+    base_url: str
+    key_variable: str
+    url_variable: str
+    limit_field: str = "max_tokens"
+
+
+class Network(Protocol):
+    """What providers that are asked over the network have in common; time-outs in seconds."""
+
+    @property
+    def model(self) -> str: ...  # noqa: D102
+
+    @property
+    def api_key(self) -> str: ...  # noqa: D102
+
+    @property
+    def base_url(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def connect_timeout(self) -> float: ...  # noqa: D102
+
+    @property
+    def idle_timeout(self) -> float: ...  # noqa: D102
+
+    @property
+    def retries(self) -> int: ...  # noqa: D102
+
+
+def service_of(provider: Network, known: Known) -> Service:
+    """Whom a provider asks; raises KeyMissing or ProviderError before anything is sent."""
+    service = Service(
+        title=known.title,
+        model=provider.model,
+        base_url=provider.base_url or known.base_url,
+        url_variable=known.url_variable,
+        key_variable=known.key_variable,
+        key=provider.api_key.strip(),
+        connect_timeout=provider.connect_timeout,
+        idle_timeout=provider.idle_timeout,
+        retries=provider.retries,
+    )
+    service.check()
+    return service
+
+
+def earlier_turns(prompt: Prompt) -> list[dict[str, Any]]:
+    """A conversation so far as messages, questions and answers in turn, without empty ones, which services refuse."""
+    return [
+        {"role": role, "content": text}
+        for turn in prompt.history
+        if turn.question.strip() and turn.answer.strip()
+        for role, text in (("user", turn.question), ("assistant", turn.answer))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,19 @@ from sitt_core.providers.asking import (
     MAX_TOKENS,
     RETRIES,
     Attempt,
+    Known,
     Service,
     ask,
     certificates,
     check_stream,
     cut,
+    earlier_turns,
+    service_of,
 )
 from sitt_core.providers.schemas import strict
 from sitt_core.types import AnswerPart, CitationPart, DonePart, Excerpt, Prompt, StopReason, TextPart, Usage
 
-BASE_URL = "https://api.anthropic.com"
-KEY, URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+KNOWN = Known("Claude", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 
 _STOPS: dict[str, StopReason] = {
     **{"end_turn": "end", "stop_sequence": "end", "refusal": "refusal"},
@@ -56,18 +58,7 @@ class Claude:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[AnswerPart, None]:
         """The answer as it is written; raises KeyMissing before anything is sent, and ProviderError."""
-        service = Service(
-            title="Claude",
-            model=self.model,
-            base_url=self.base_url or BASE_URL,
-            url_variable=URL,
-            key_variable=KEY,
-            key=self.api_key.strip(),
-            connect_timeout=self.connect_timeout,
-            idle_timeout=self.idle_timeout,
-            retries=self.retries,
-        )
-        service.check()
+        service = service_of(self, KNOWN)
         import anthropic
         import httpx2
 
@@ -80,17 +71,18 @@ class Claude:
         return json.dumps(self._body(prompt), indent=2, ensure_ascii=False)
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
-        earlier = [
-            {"role": role, "content": text}
-            for turn in prompt.history
-            if turn.question.strip() and turn.answer.strip()  # the API refuses empty text
-            for role, text in (("user", turn.question), ("assistant", turn.answer))
-        ]
         results = [result for excerpt in prompt.excerpts if (result := search_result(excerpt))]
         now = {"role": "user", "content": [*results, {"type": "text", "text": prompt.question}]}
         system = {"system": prompt.system} if prompt.system.strip() else {}
         form = {"output_config": {"format": {"type": "json_schema", "schema": strict(prompt.schema)}}} if prompt.schema else {}
-        return {"model": self.model, "max_tokens": self.max_tokens, **system, "messages": [*earlier, now], "stream": True, **form}
+        return {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            **system,
+            "messages": [*earlier_turns(prompt), now],
+            "stream": True,
+            **form,
+        }
 
     async def _attempt(self, service: Service, prompt: Prompt) -> Attempt:
         """One request; its connection is closed when this generator is."""

@@ -14,28 +14,19 @@ from sitt_core.providers.asking import (
     MAX_TOKENS,
     RETRIES,
     Attempt,
+    Known,
     Service,
     ask,
     certificates,
     check_stream,
     cut,
+    earlier_turns,
+    service_of,
 )
 from sitt_core.providers.markers import MarkerReader
 from sitt_core.providers.schemas import strict
 from sitt_core.providers.thinking import ThinkingReader
 from sitt_core.types import AnswerPart, DonePart, Prompt, StopReason, TextPart, Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A service we know: how it is called, where it is, and which variables hold its key (where one is needed) and address."""
-
-    title: str
-    base_url: str
-    key_variable: str
-    url_variable: str
-    limit_field: str = "max_tokens"
-
 
 SERVICES: dict[str, Known] = {
     # OpenAI's newer models refuse max_tokens; other servers often know nothing else.
@@ -83,19 +74,7 @@ class OpenAICompatible:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[AnswerPart, None]:
         """The answer as it is written; raises KeyMissing before anything is sent, and ProviderError."""
-        known = SERVICES[self.name]
-        service = Service(
-            title=known.title,
-            model=self.model,
-            base_url=self.base_url or known.base_url,
-            url_variable=known.url_variable,
-            key_variable=known.key_variable,
-            key=self.api_key.strip(),
-            connect_timeout=self.connect_timeout,
-            idle_timeout=self.idle_timeout,
-            retries=self.retries,
-        )
-        service.check()
+        service = service_of(self, SERVICES[self.name])
         import httpx
         import openai
 
@@ -109,17 +88,11 @@ class OpenAICompatible:
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
         system = [{"role": "system", "content": prompt.system}] if prompt.system.strip() else []
-        earlier = [
-            {"role": role, "content": text}
-            for turn in prompt.history
-            if turn.question.strip() and turn.answer.strip()
-            for role, text in (("user", turn.question), ("assistant", turn.answer))
-        ]
         form = {"name": "answer", "strict": True, "schema": strict(prompt.schema)} if prompt.schema else None
         return {
             "model": self.model,
             SERVICES[self.name].limit_field: self.max_tokens,
-            "messages": [*system, *earlier, {"role": "user", "content": with_sources(prompt)}],
+            "messages": [*system, *earlier_turns(prompt), {"role": "user", "content": with_sources(prompt)}],
             "stream": True,
             "stream_options": {"include_usage": True},
             **({"response_format": {"type": "json_schema", "json_schema": form}} if form else {}),
