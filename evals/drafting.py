@@ -54,8 +54,6 @@ LEAST_WORDS = 8
 """A passage of fewer words holds nothing to ask about."""
 MAX_DRAFTED = 400
 """The longest drafted question, in characters."""
-ORIGIN = "a passage, drafted by"
-"""How the origin of these drafts begins; the model's name follows."""
 KEPT, NOTHING, FAILED = "kept", "nothing", "failed"
 FILTERS = ("duplicate", "evidence", "dangling", "wording", "undiscriminating")
 """Why a draft is left out, in the order in which they are told; what is like a question that there is comes first and is not shown."""
@@ -175,10 +173,14 @@ def _shelf(settings: Settings, corpus: str) -> Shelf:
     return shelf
 
 
+def tried_on(workshop: Workshop) -> Configuration:
+    """What drafts are tried out on: the default configuration's index under both retrievers."""
+    return configure({"dense": "exact", "keyword": "bm25s"}, workshop.settings.defaults)
+
+
 def _engine(workshop: Workshop, corpus: Corpus) -> Engine:
-    """The default configuration's index under both retrievers; raises IndexMissing, ModelError or StoreError."""
-    both: Configuration = configure({"dense": "exact", "keyword": "bm25s"}, workshop.settings.defaults)
-    return workshop.engine(corpus, both)
+    """What drafts are tried out on, opened; raises IndexMissing, ModelError or StoreError."""
+    return workshop.engine(corpus, tried_on(workshop))
 
 
 def _sampled(corpus: Corpus, *, asked: Collection[str], about: Collection[str], sealed: Collection[str], seed: int) -> Iterator[Chunk]:
@@ -351,7 +353,9 @@ class _Drafting:
 
     def _is_saved(self, asked: str, evidence: Sequence[Mapping[str, Any]]) -> bool:
         held = notes.drafts(self.settings.notes_dir, self.plan.corpus)
-        return any(each.question == asked and list(each.evidence) == evidence and each.origin.startswith(ORIGIN) for each in held)
+        return any(
+            each.question == asked and list(each.evidence) == evidence and each.origin.startswith(notes.FROM_A_MODEL) for each in held
+        )
 
     def _objections(self, question: Question, document: Document, places: Sequence[Place], vector: Matrix) -> Iterator[tuple[str, str]]:
         """Every filter with its reason or "", in the order of `FILTERS`; who stops at the first reason needs no search."""
@@ -400,7 +404,7 @@ def _judge(workshop: Workshop, model: JudgeModel, budget: Budget, spent: Callabl
 
 def origin_of(model: JudgeModel) -> str:
     """What a draft says of where it is from; a slash would make it the name of an answer."""
-    return f"{ORIGIN} {model.model.rpartition('/')[2]}"
+    return f"{notes.FROM_A_MODEL} {model.model.rpartition('/')[2]}"
 
 
 def _ledger(settings: Settings, corpus: str) -> Path:

@@ -27,6 +27,8 @@ LOCK_SECONDS = 5.0
 MAX_NOTE = 2000
 FROM_PASSAGES = "explore"
 """The origin of drafts whose evidence was chosen from passages; others name the answer that they were made of."""
+FROM_A_MODEL = "a passage, drafted by"
+"""How the origin of drafts by a language model begins; the model's name follows."""
 _ALL = 1_000_000_000
 _PRESETS, _RECENT, _DRAFTS, _ANSWERS = "presets.json", "recent.json", "drafts.json", "answers"
 _ID = re.compile(r"[0-9a-z-]{1,64}")

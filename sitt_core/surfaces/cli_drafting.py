@@ -1,6 +1,7 @@
 """The command that drafts questions: what it costs, asking a model passage by passage, what was kept and why the rest was not."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,12 +150,8 @@ def lines(ended: "Ended") -> list[str]:
         told.append(f"{IN_WORDS[each.kind]:<20}{where}  {' '.join(each.question.split()) or each.reason}")
         if each.question and each.reason:
             told.append(f"{'':<22}{each.reason}")
-    counts = dict(ended.counts)
-    kept = counts.pop("kept", 0)
-    why = "; ".join(f"{number:,} {IN_WORDS[kind]}" for kind, number in counts.items())
-    told.append("")
-    told.append(f"{counted(kept, 'draft')} kept{f'; {why}' if why else ''}.")
-    if kept:
+    told += ["", came_to(ended.counts)]
+    if ended.counts.get("kept"):
         told.append("They wait on the Questions page, under Drafts: none is in the golden set before somebody accepts it there.")
     tally = ended.tally
     cost = "unknown dollars" if tally.dollars is None else f"${tally.dollars:.2f}"
@@ -162,3 +159,9 @@ def lines(ended: "Ended") -> list[str]:
         f"{counted(tally.calls, 'call')}, {counted(tally.cached, 'answer')} from the cache, {tally.input_tokens + tally.output_tokens:,} tokens, {cost}"
     )
     return told
+
+
+def came_to(counts: Mapping[str, int]) -> str:
+    """How many drafts were kept, and why the others were not, in a sentence; `counts` by kind of outcome."""
+    why = "; ".join(f"{number:,} {IN_WORDS[kind]}" for kind, number in counts.items() if kind != "kept")
+    return f"{counted(counts.get('kept', 0), 'draft')} kept{f'; {why}' if why else ''}."

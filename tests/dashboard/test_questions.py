@@ -18,11 +18,14 @@ from evals.editing import Row, Shelf
 from evals.exchange import Import
 from evals.golden import Finding, Question, Quote
 from sitt_core import notes
+from sitt_core.build import Workshop
+from sitt_core.configuration import configure
 from sitt_core.settings import Settings
 from sitt_core.surfaces.dashboard import questions, questions_edit, questions_html
 from sitt_core.types import Document
 from tests.dashboard.conftest import HOSTILE, served, settle, window
 from tests.dashboard.test_corpus import BARE, choose, fill, open_section
+from tests.fakes.claude import FakeClaude
 from tests.fakes.corpora import NAME, document, publish, tales
 
 EVIL = "<img src=x onerror=alert(1)> **b** :smile: [x](javascript:alert(1)) <b>"
@@ -121,7 +124,9 @@ class TestHtml:
         assert "no longer kept" in questions_html.draft_html(draft, None, [])
         chosen = questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, notes.FROM_PASSAGES), None, [])
         assert "from passages on Explore" in chosen
-        assert "humb" not in chosen
+        drafted = questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, f"{notes.FROM_A_MODEL} m-1"), None, [])
+        assert "from a passage, drafted by m-1" in drafted
+        assert "humb" not in chosen + drafted
         assert "from elsewhere" in questions_html.draft_html(notes.Draft("d", NAME, "Q?", "", (), 0.0, "elsewhere"), None, [])
 
     def test_a_question_on_the_wrong_side_is_told_before_it_is_kept(self) -> None:
@@ -165,13 +170,32 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The tales under a name for each test that changes their questions."""
     settings = Settings(tmp_path_factory.mktemp("data"))
     publish(settings.store_dir)
-    for name in ("adding", "mending", "drafts", "looks"):
+    publish(
+        settings.store_dir, tales(), made_from=Workshop(settings).recipe(configure({"embedder": "hash"}), language="english"), name="drafts"
+    )
+    editing.add_questions(settings, "drafts", KEPT)
+    for name in ("adding", "mending", "looks"):
         shutil.copytree(settings.store_dir / NAME, settings.store_dir / name)
         editing.add_questions(settings, name, KEPT)
     evil = [document(path.name, path.read_text(encoding="utf-8")) for path in sorted(HOSTILE.glob("*.md"))]
     publish(settings.store_dir, evil, name="hostile")
-    with served(settings.data_dir, *BARE) as url:
-        yield Lab(url, settings)
+    with FakeClaude(script=drafting) as claude:
+        variables = {
+            **{"SITT_EMBEDDER": "hash", "ANTHROPIC_API_KEY": "sk-none", "ANTHROPIC_BASE_URL": claude.url},
+            **{"JUDGE_MODEL": "claude-fake-draft", "JUDGE_PRICE_INPUT": "1", "JUDGE_PRICE_OUTPUT": "5"},
+        }
+        with served(settings.data_dir, *BARE, variables=variables) as url:
+            yield Lab(url, settings)
+
+
+SQUIRTS = "A red worm spits acid from the sand."
+
+
+def drafting(prompt: str, _mode: str) -> str:
+    """A language model that has a question about the worm alone."""
+    quote = SQUIRTS if SQUIRTS in prompt else ""
+    told = {"question": "What squirts acid?" if quote else "", "quote": quote, "answer": quote, "kind": "detail" if quote else ""}
+    return json.dumps(told)
 
 
 def open_questions(page: Page, lab: Lab, corpus: str, section: str = "") -> None:
@@ -251,24 +275,27 @@ def test_rows_check_themselves_and_are_found_by_filters(page: Page, lab: Lab) ->
 
 @pytest.mark.browser
 def test_a_draft_is_accepted_and_files_are_taken_whole_or_not(page: Page, lab: Lab, tmp_path: Path) -> None:
-    """The draft waits until it is kept; a file with an id in use is refused with its reason, a good one is added at a click."""
+    """Drafted at a known price, it waits until it is kept; a file with an id in use is refused with its reason, a good one is added."""
     folder = lab.settings.notes_dir
-    draft = notes.save_draft(
-        folder,
-        corpus="drafts",
-        question="Where do the little men knock?",
-        reference="On the walls.",
-        evidence=[{"document": "mine.md", "start": 0, "end": 44, "quote": "Little men knock on the walls of the tin mine"}],
-        origin=EVIL,
-    )
     open_questions(page, lab, "drafts", "Drafts")
     main = page.get_by_test_id("stMain")
-    expect(main).to_contain_text(EVIL.split(" **")[0])
+    main.get_by_text("Draft questions by a language model").click()
+    expect(main).to_contain_text("11 passages of 11 documents, by claude claude-fake-draft.")
+    start = page.get_by_role("button", name="Draft questions", exact=True)
+    expect(start).to_be_disabled()
+    main.get_by_text("Spend that: $0.0").click()
+    start.click()
+    expect(main).to_contain_text("1 draft kept; 10 nothing to ask about.")
+    expect(main).to_contain_text("from a passage, drafted by claude-fake-draft")
+    main.get_by_text("Draft questions by a language model").click()
+    expect(main).to_contain_text("No passage is left to ask about. 11 passages asked about before.")
+    expect(main).not_to_contain_text("humb")
+    (draft,) = notes.drafts(folder, "drafts")
     page.get_by_role("button", name="Accept …").click()
-    expect(page.get_by_label("Question", exact=True)).to_have_value(draft.question)
+    expect(page.get_by_label("Question", exact=True)).to_have_value("What squirts acid?")
     assert notes.drafts(folder, "drafts") == (draft,)
     page.get_by_role("button", name="Keep it").click()
-    expect(page.locator(".sl-card mark")).to_have_text("Little men knock on the walls of the tin mine")
+    expect(page.locator(".sl-card mark")).to_have_text(SQUIRTS)
     assert notes.drafts(folder, "drafts") == ()
     open_section(page, "Import and export")
     for id_, said in (("own-fine", "the id 'own-fine' is in use"), ("from-a-file", "1 question can be taken.")):

@@ -10,19 +10,21 @@ from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import to_parameters
 from sitt_core.surfaces.dashboard import cards, state
 from sitt_core.surfaces.dashboard.questions_data import Edit, begin, document_of, done, main_button, reviewed, settings, waiting_drafts
+from sitt_core.surfaces.dashboard.questions_drafting import draw_drafting
 from sitt_core.surfaces.dashboard.questions_html import draft_html
 
 
 def draw_drafts(corpus: Corpus) -> None:
-    """What waits for review, each with the answer it was made from and what was thought of that."""
+    """The panel that drafts by a model, and what waits for review, each with the answer it was made from and what was thought of that."""
     shelf, _ = reviewed(corpus)
+    draw_drafting(corpus)
     waiting = waiting_drafts(corpus)
     if not waiting:
         st.html(
             cards.notice(
                 [
                     "No draft waits. Under an answer on Ask, “Make this a golden question” brings it here, with what it quoted; "
-                    "on Explore, select words of a passage."
+                    "on Explore, select words of a passage; above, a language model drafts some."
                 ]
             )
         )

@@ -192,7 +192,8 @@ def draft_html(draft: notes.Draft, behind: notes.Logged | None, needs: Sequence[
         origin = "from passages on Explore"
     else:
         origin = f"from {draft.origin}" if draft.origin and "/" not in draft.origin else "from an answer that is no longer kept"
-    thumb = THUMBS.get(behind.thumb, "No thumb") if behind else "" if draft.origin == notes.FROM_PASSAGES else "No thumb is known"
+    from_passage = draft.origin == notes.FROM_PASSAGES or draft.origin.startswith(notes.FROM_A_MODEL)  # there never was an answer
+    thumb = THUMBS.get(behind.thumb, "No thumb") if behind else "" if from_passage else "No thumb is known"
     note = f' · note: <span dir="auto">{escape(behind.note)}</span>' if behind and behind.note else ""
     thought = f'<div class="sl-part"><b>{thumb}</b>{note}</div>' if thumb else ""
     refused = behind is not None and behind.record["refused"]
