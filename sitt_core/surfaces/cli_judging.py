@@ -1,5 +1,6 @@
 """The command that judges a run's answers: what it costs, carrying it out, and what came of it."""
 
+import sys
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from evals.summary import aligned, counted, short
 from sitt_core import build
 from sitt_core.errors import BudgetSpent
 from sitt_core.surfaces.terminal import (
+    INTERRUPTED,
     JobOption,
     JsonOption,
     YesOption,
@@ -70,7 +72,13 @@ def ragas(
             return
         if (plan.calls or plan.rewritten) and plan.dollars != 0.0 and not (yes or job):
             confirm("Spend that?", as_json=as_json_)
-        ended = judge_run(workshop, made, subject, plan, budget_tokens=budget_tokens, budget_dollars=budget_usd, again=again, report=report)
+        try:
+            ended = judge_run(
+                workshop, made, subject, plan, budget_tokens=budget_tokens, budget_dollars=budget_usd, again=again, report=report
+            )
+        except KeyboardInterrupt:
+            print("\nStopped. Finished verdicts stay; the same command goes on.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
         made = results.open_run(workshop.settings.runs_dir, made.manifest.id)
         if as_json_:
             answer |= {**told, **_came_of_it(made), "left": ended.left, "failed": ended.failed}
@@ -86,8 +94,8 @@ def ragas(
                 got=ended.budget.partition("got ")[2].partition(". ")[0],
                 remedy="Raise it and go on with the same command: finished verdicts stay.",
             )
-        if ended.failed:
-            raise typer.Exit(NOT_FINISHED)
+    if ended.failed:  # after its job has ended well: what failed stands in the rows
+        raise typer.Exit(NOT_FINISHED)
 
 
 def _print_plan(plan: Any, told: dict[str, Any], as_json_: bool) -> None:

@@ -39,8 +39,7 @@ from tests.fakes.corpora import document, silent
 KEY = "sk-secret-0123456789"
 pytestmark = pytest.mark.filterwarnings("default")  # what ragas and langchain say when they are imported
 
-REFERENCES = {"neck": "A long neck rose from the cold lake at dawn. It was green.", "prints": "Giants did."}
-GOLDEN = replace(lab.GOLDEN, questions=tuple(replace(each, answer=REFERENCES.get(each.id, "")) for each in lab.GOLDEN.questions))
+GOLDEN = lab.ANSWERED
 EMBEDDERS: dict[Any, Any] = {}
 """Shared by all workshops here: a model is loaded once."""
 JUDGED = tuple(each.name for each in QUALITIES if each.judged)

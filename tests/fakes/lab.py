@@ -44,6 +44,9 @@ GOLDEN = GoldenSet(
         Question("hidden", "What sleeps in the orchard?", "detail", "sealed", {"orchard.md": 1}),
     ),
 )
+REFERENCES = {"neck": "A long neck rose from the cold lake at dawn. It was green.", "prints": "Giants did."}
+ANSWERED = replace(GOLDEN, questions=tuple(replace(each, answer=REFERENCES.get(each.id, "")) for each in GOLDEN.questions))
+"""The golden set with reference answers, half true, to two of its questions."""
 OPEN = tuple(question for question in GOLDEN.questions if question.split == "open")
 
 

@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner, Result
 
 from sitt_core import build
@@ -56,3 +57,9 @@ def made(run: Run, published: Path, data_dir: Path) -> Run:
     """`run`, with a corpus of the notes."""
     shutil.copytree(published, data_dir / "store")
     return run
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input is a terminal, at which one can be asked."""
+    monkeypatch.setattr(typer.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.testing
 import yaml
 from typer.testing import CliRunner, Result
 
@@ -373,12 +372,6 @@ def service() -> Iterator[Moody]:
 def paid(variables: dict[str, str], service: Moody) -> dict[str, str]:
     """The variables with which a model on loopback answers, at a price that nobody knows."""
     return {**variables, "OPENAI_BASE_URL": service.url, "OPENAI_API_KEY": "sk-nobodys"}
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard input is a terminal, at which one can be asked."""
-    monkeypatch.setattr(typer.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
 
 
 ANSWERED = ("--metrics", "recall@5", "answers", "--set", "answer.provider=openai", "--set", "answer.model=fake", "--yes")
