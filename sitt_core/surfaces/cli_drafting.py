@@ -81,8 +81,8 @@ def draft(
             )
         if as_json_:
             print_json(told)
-        if ended.counts.get("failed"):
-            raise typer.Exit(NOT_FINISHED)
+    if ended.counts.get("failed"):  # after its job has ended well: going on asks about them again
+        raise typer.Exit(NOT_FINISHED)
 
 
 def _ask_first(plan: "DraftPlan", as_json_: bool) -> None:

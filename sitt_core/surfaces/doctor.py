@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from sitt_core.build import Workshop
+from sitt_core.configuration import PROVIDER_KEYS
 from sitt_core.errors import SittError
 from sitt_core.settings import KEYS, Settings
 from sitt_core.store.extensions import vss_version
@@ -39,6 +40,7 @@ def run_checks(settings: Settings, corpus: str = "") -> list[Check]:
         "embedder": _model,
         "data folder": _data_dir,
         "keys": _keys,
+        "judge": _judge,
         "port": _port,
     }
     if corpus:
@@ -120,6 +122,23 @@ def _keys(settings: Settings) -> Check:
     return Check(
         "keys", "note", "; ".join(f"{name} {'present' if name in settings.keys_present else 'not set'}" for name in KEYS) + " (optional)"
     )
+
+
+def _judge(settings: Settings) -> Check:
+    """Who would judge answers and draft questions; that nobody can is worth knowing, a named one without its key is a mistake."""
+    models, judge = settings.models, Workshop(settings).judge(())
+    told = {"JUDGE_PROVIDER": models.judge_provider, "JUDGE_MODEL": models.judge_model}
+    named = [f"{name}={value}" for name, value in told.items() if value]
+    if judge is None:
+        keys = ", ".join(PROVIDER_KEYS.values())
+        detail = "nobody can judge answers or draft questions: the lab compares answers with references by code alone"
+        return Check("judge", "note", detail, f"Set one of {keys}, or JUDGE_PROVIDER=ollama for a model of this machine. Optional.")
+    key = PROVIDER_KEYS.get(judge.provider, "")
+    price = "its price is not known" if judge.price is None else f"${judge.price.input:g} and ${judge.price.output:g} per million tokens"
+    detail = f"{judge.provider} {judge.model} would judge answers and draft questions; {price}" + f" ({', '.join(named)})" * bool(named)
+    if key and key not in settings.keys_present:
+        return Check("judge", "failed", f"{detail}; it needs {key}, which is not set", f"Set {key}, or name another JUDGE_PROVIDER.")
+    return Check("judge", "ok", detail)
 
 
 def _port(settings: Settings) -> Check:

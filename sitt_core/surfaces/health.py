@@ -16,7 +16,8 @@ from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 from typing import Any
 
-from evals import results
+from evals import judged, results
+from evals.results import Run
 from sitt_core import ingest, jobs, notes
 from sitt_core.build import Workshop
 from sitt_core.configuration import EMBEDDERS, MODELS, PROVIDER_KEYS, Configuration
@@ -30,12 +31,14 @@ from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import IndexInfo
 from sitt_core.surfaces import doctor, status
 from sitt_core.surfaces.doctor import Check
+from sitt_core.types import Usage
 
 QUICK: Mapping[str, Callable[[Settings], Check]] = {
     "python": doctor._python,
     "packages": doctor._packages,
     "data folder": doctor._data_dir,
     "keys": doctor._keys,
+    "judge": doctor._judge,
 }
 """Doctor's checks that take no time; the others load a model, an extension or an index."""
 SLOW = ("duckdb vss", "tokenizer", "embedder", "port")
@@ -110,9 +113,16 @@ class Answerer:
     elsewhere: str = ""
 
 
+ASK, LAB, JUDGING, DRAFTING = "answers on Ask", "answers of the lab's runs", "judging of runs", "drafts of questions"
+"""What money goes to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the answers of a provider's model took; `dollars` sums those whose cost is known, `unknown` counts the others."""
+    """What a provider's model took for a purpose; `dollars` sums the costs that are known, `unknown` counts the others.
+
+    `answers` counts the answers, the runs that were judged, or the calls that drafted; runs keep no tokens of their answers.
+    """
 
     provider: str
     model: str
@@ -122,6 +132,7 @@ class Spent:
     output_tokens: int
     dollars: float
     unknown: int
+    purpose: str = ASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +168,11 @@ def quick_checks(settings: Settings, corpus: str = "") -> list[Check]:
 def all_checks(settings: Settings, corpus: str = "") -> list[Check]:
     """Every check of doctor; takes seconds, since it loads the embedder anew."""
     return [_clean(check) for check in doctor.run_checks(settings, corpus)]
+
+
+def judge_check(settings: Settings) -> Check:
+    """Who would judge answers and draft questions, as doctor says it."""
+    return _clean(doctor._guarded("judge", doctor._judge, settings))
 
 
 def _clean(check: Check) -> Check:
@@ -323,6 +339,65 @@ def _spent(provider: str, model: str, records: Sequence[Mapping[str, Any]]) -> S
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) else 0
+
+
+def all_spending(settings: Settings) -> list[Spent]:
+    """What everything took that is kept on this machine, by purpose, then provider and model; raises StoreError."""
+    runs = results.runs(settings.runs_dir)
+    return [*spending(settings.notes_dir), *_lab_spending(runs), *_judging_spending(runs), *_drafting_spending(settings)]
+
+
+def by_purpose(found: Sequence[Spent]) -> list[Spent]:
+    """The sums for each purpose, in their order; of no provider and model."""
+    purposes = dict.fromkeys(each.purpose for each in found)
+    return [_summed("", "", purpose, [each for each in found if each.purpose == purpose]) for purpose in purposes]
+
+
+def _summed(provider: str, model: str, purpose: str, of: Sequence[Spent]) -> Spent:
+    counts = (sum(getattr(each, name) for each in of) for name in ("answers", "input_tokens", "cached_tokens", "output_tokens"))
+    answers, read, cached, written = counts
+    return Spent(
+        provider, model, answers, read, cached, written, sum(each.dollars for each in of), sum(each.unknown for each in of), purpose
+    )
+
+
+def _by_model(purpose: str, taken: Sequence[tuple[str, str, Usage]]) -> list[Spent]:
+    """Sums over single pieces of work, each with its provider and model."""
+    sums: dict[tuple[str, str], list[Spent]] = {}
+    for provider, model, usage in taken:
+        dollars = 0.0 if provider in FREE else usage.dollars
+        one = Spent(provider, model, 1, usage.input_tokens, 0, usage.output_tokens, dollars or 0.0, int(dollars is None), purpose)
+        sums.setdefault((provider, model), []).append(one)
+    return [_summed(provider, model, purpose, of) for (provider, model), of in sorted(sums.items())]
+
+
+def _lab_spending(runs: Sequence[Run]) -> list[Spent]:
+    """Answers that runs asked a model for. Rows of configurations that answer by themselves are not read: there may be very many."""
+    taken = []
+    for run in runs:
+        for place, entry in enumerate(run.manifest.configurations):
+            provider, model = entry.configuration.answer_provider, entry.configuration.answer_model
+            if provider != "extractive":
+                answers = (row["answer"] for row in results.rows(run, configuration=place))
+                taken += [(provider, model, Usage(dollars=answer.get("dollars"))) for answer in answers if answer]
+    return _by_model(LAB, taken)
+
+
+def _judging_spending(runs: Sequence[Run]) -> list[Spent]:
+    """What judging took, run by run; a run whose verdicts were forgotten no longer says by whom."""
+    taken = []
+    for run in runs:
+        usage, about = judged.spent(run.folder), judged.about(run.folder)
+        if usage.input_tokens or usage.output_tokens:
+            provider, model = (about.provider, about.model) if about and about.provider else ("not noted", "not noted")
+            taken.append((provider, model, usage))
+    return _by_model(JUDGING, taken)
+
+
+def _drafting_spending(settings: Settings) -> list[Spent]:
+    from evals import drafting  # with pydantic, which other pages do not wait for
+
+    return _by_model(DRAFTING, drafting.spent(settings))
 
 
 def _answers(notes_dir: Path) -> Iterator[notes.Logged]:

@@ -82,8 +82,12 @@ def test_every_section_says_what_there_is_and_no_key_is_anywhere(page: Page, lab
     said = {
         "Health": ("✓ okpython", "– not runembedder", "streamlit", str(lab.settings.data_dir)),
         "Corpora": ("generation 000001 is served: 12 documents", "purge --corpus tales"),
-        "Models and keys": ("ANTHROPIC_API_KEY", "✓ present", "Values are never shown."),
-        "Spending": ("1 answer, nothing as far as it is known. For 1 answer the cost is not known",),
+        "Models and keys": ("ANTHROPIC_API_KEY", "✓ present", "Values are never shown.", "claude-sonnet-5-5 would judge answers"),
+        "Spending": (
+            "Nothing as far as it is known. What is not known comes on top",
+            "answers on Ask1 answer",
+            "at most 4,096 tokens written",
+        ),
         "Jobs": ("Index the tales · • running", "embed 30 of 94", f"Update {EVIL}", "refused: •••"),
         "Errors": (f"answer by claude {EVIL}", "401 for •••"),
     }
@@ -107,10 +111,10 @@ def test_a_running_job_is_cancelled_and_what_changed_is_seen_after_a_refresh(pag
     other = log.with_name(f"{notes.new_conversation()}.jsonl")
     other.write_text(log.read_text(encoding="utf-8"), encoding="utf-8")
     page.get_by_role("button", name="Refresh").click()
-    expect(main).to_contain_text("2 answers")
+    expect(main).to_contain_text("answers on Ask2 answers")
     other.unlink()
     page.get_by_role("button", name="Refresh").click()
-    expect(main).to_contain_text("1 answer,")
+    expect(main).to_contain_text("answers on Ask1 answer")
     open_section(page, "Jobs")
     page.get_by_role("button", name="Cancel").click()
     expect(main).to_contain_text("stopping after this step")

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from evals.summary import counted
 from sitt_core.build import Workshop
 from sitt_core.jobs import Job
 from sitt_core.store.reading import Corpus
@@ -26,9 +28,9 @@ KEPT, CHECKED = "system kept", "system checked"
 """The session's keys: what was read, by section, until it is refreshed; and the outcome of all checks with its time."""
 STATES = {"ok": "✓ ok", "note": "• note", "failed": "✗ failed", health.WAITING: "– not run"}
 KEY_USES = {
-    "ANTHROPIC_API_KEY": "answers by claude",
-    "OPENAI_API_KEY": "answers by openai",
-    "GROQ_API_KEY": "answers by groq",
+    "ANTHROPIC_API_KEY": "answers by claude, judging, drafts",
+    "OPENAI_API_KEY": "answers by openai, judging, drafts",
+    "GROQ_API_KEY": "answers by groq, judging, drafts",
     "LLM_API_KEY": "answers by custom, where its server wants a key",
     "VOYAGE_API_KEY": "kept for Voyage's embedders",
 }
@@ -186,7 +188,7 @@ def corpus_html(found: CorpusState) -> str:
 
 
 def draw_models(corpus: Corpus | None, colours: Palette) -> None:
-    """Embedders, who can answer, and which keys are there, by name."""
+    """Embedders, who can answer, who would judge, and which keys are there, by name."""
     del corpus, colours
     settings = _workshop().settings
     heading("Embedders")
@@ -196,6 +198,8 @@ def draw_models(corpus: Corpus | None, colours: Palette) -> None:
     st.dataframe(
         [answerer_row(each) for each in _kept("answerers", lambda: health.answerers(settings))], hide_index=True, alt="Who can answer"
     )
+    heading("Judging and drafting")
+    st.html(checks_html([_kept("judge", lambda: health.judge_check(settings))]))
     heading("Keys")
     st.html(keys_html(health.keys(settings)))
 
@@ -240,49 +244,76 @@ def keys_html(present: Mapping[str, bool]) -> str:
 
 
 def draw_spending(corpus: Corpus | None, colours: Palette) -> None:
-    """What the answers that are kept have taken."""
+    """What language models have taken, by purpose and by model, and what limits it."""
     del corpus, colours
-    found = _kept("spending", lambda: health.spending(_workshop().settings.notes_dir))
+    found = _kept("spending", lambda: health.all_spending(_workshop().settings))
+    heading("Limits")
+    st.html(pairs_html(limits(_workshop())))
+    heading("Spent")
     if not found:
-        st.html(cards.notice(["No answer is kept yet. What answers take is counted here, from the first question on Ask on."]))
+        st.html(cards.notice(["Nothing yet. What answers, judging and drafts take is counted here, from the first question on Ask on."]))
         st.page_link("pages/ask.py", label="Open Ask", icon=":material/chat:", query_params=to_parameters(state.address()))
         return
     st.html(spent_html(found))
-    st.dataframe([spent_row(each) for each in found], hide_index=True, width="stretch", alt="What answers have taken")
+    st.dataframe(
+        [*map(purpose_row, health.by_purpose(found)), total_row(found)], hide_index=True, width="stretch", alt="What was spent, by purpose"
+    )
+    st.dataframe([spent_row(each) for each in found], hide_index=True, width="stretch", alt="What was spent, by model")
+
+
+def limits(workshop: Workshop) -> Mapping[str, str]:
+    """What keeps spending within bounds: a limit for each answer, budgets for what asks often."""
+    models = workshop.settings.models
+    asked = "asks first where it costs anything, or its price is not known; --budget-usd and --budget-tokens of the command, or the page's field, end it"
+    return {
+        "an answer": f"at most {models.max_tokens:,} tokens written, what the model thinks among them (LLM_MAX_TOKENS)",
+        "a run of the lab": "its cost is shown before it starts, and asked about where it costs anything; it has no budget",
+        "judging a run": f"{asked}. A budget holds for a run: earlier goes count",
+        "drafting questions": f"{asked}. A budget holds for one go",
+        "in all": "no limit here: set one where your provider bills you",
+    }
 
 
 def spent_html(found: Sequence[Spent]) -> str:
     """The sum in words; what is not known is not left out silently."""
-    answers, unknown = sum(each.answers for each in found), sum(each.unknown for each in found)
-    known = sum(each.dollars for each in found)
-    total = money(known) if known else "nothing"
-    hint = (
-        f" For {unknown:,} answer{'s' * (unknown > 1)} the cost is not known: they broke off, or the price of their model is not in the list."
-        if unknown
-        else ""
-    )
+    known, unknown = sum(each.dollars for each in found), sum(each.unknown for each in found)
+    hint = " What is not known comes on top: answers that broke off, or models whose price is not in the list." if unknown else ""
     return (
-        f'<div class="sl-line"><b>{answers:,} answer{"s" * (answers > 1)}, {total} as far as it is known.{hint}</b><br><span>From the conversations '
-        "that are kept on this machine: a deleted one is no longer counted, and neither are the answers that runs of the lab ask for.</span></div>"
+        f'<div class="sl-line"><b>{money(known) if known else "Nothing"} as far as it is known.{hint}</b><br><span>From the conversations, runs and '
+        "drafts that are kept on this machine: what was deleted is no longer counted.</span></div>"
     )
+
+
+COUNTED = {health.ASK: "answer", health.LAB: "answer", health.JUDGING: "run", health.DRAFTING: "call"}
+"""What is counted of each purpose."""
+
+
+def purpose_row(each: Spent) -> dict[str, Any]:
+    """What a purpose took, as a line of the table."""
+    return {"for": each.purpose, "how many": counted(each.answers, COUNTED[each.purpose]), **_took(each)}
+
+
+def total_row(found: Sequence[Spent]) -> dict[str, Any]:
+    """The line of all purposes; runs keep no tokens of their answers."""
+    without = [replace(each, purpose="") for each in found]
+    (total,) = health.by_purpose(without)
+    return {"for": "in all", "how many": "", **_took(total)}
 
 
 def spent_row(each: Spent) -> dict[str, Any]:
-    """What a provider's model took, as a line of the table."""
+    """What a provider's model took for a purpose, as a line of the table."""
+    return {"provider": each.provider, "model": each.model, **purpose_row(each)}
+
+
+def _took(each: Spent) -> dict[str, str]:
+    """Tokens and cost in words; a number that is not known is none."""
     if each.unknown == each.answers:
         cost = "not known"
     else:
         cost = "no charge" if each.dollars == 0 else money(each.dollars)
         cost += f", and {each.unknown:,} not known" if each.unknown else ""
-    return {
-        "provider": each.provider,
-        "model": each.model,
-        "answers": each.answers,
-        "tokens read": each.input_tokens,
-        "of them from a cache": each.cached_tokens,
-        "tokens written": each.output_tokens,
-        "cost": cost,
-    }
+    tokens = {"tokens read": each.input_tokens, "of them from a cache": each.cached_tokens, "tokens written": each.output_tokens}
+    return {name: "not kept" if each.purpose == health.LAB else f"{number:,}" for name, number in tokens.items()} | {"cost": cost}
 
 
 def draw_jobs(corpus: Corpus | None, colours: Palette) -> None:

@@ -16,7 +16,7 @@ from sitt_core.store import extensions
 from sitt_core.surfaces import doctor
 from sitt_core.surfaces.doctor import Check, run_checks
 
-NAMES = ["python", "packages", "duckdb vss", "tokenizer", "embedder", "data folder", "keys", "port"]
+NAMES = ["python", "packages", "duckdb vss", "tokenizer", "embedder", "data folder", "keys", "judge", "port"]
 
 
 class Plausible:
@@ -160,6 +160,34 @@ def test_a_check_that_breaks_is_a_finding(settings: Settings, monkeypatch: pytes
     assert [each.name for each in checks] == NAMES
     failed = next(each for each in checks if each.state == "failed")
     assert (failed.name, failed.detail) == ("duckdb vss", "ImportError: libsomething.so")
+
+
+@pytest.mark.parametrize(
+    ("variables", "state", "said"),
+    [
+        ({}, "note", "nobody can judge answers"),
+        (
+            {"ANTHROPIC_API_KEY": "k"},
+            "ok",
+            "claude claude-sonnet-5-5 would judge answers and draft questions; $2 and $10 per million tokens",
+        ),
+        ({"JUDGE_PROVIDER": "openai", "ANTHROPIC_API_KEY": "k"}, "failed", "it needs OPENAI_API_KEY, which is not set"),
+        (
+            {"JUDGE_MODEL": "claude-new", "ANTHROPIC_API_KEY": "k"},
+            "ok",
+            "claude claude-new would judge answers and draft questions; its price is not known (JUDGE_MODEL=claude-new)",
+        ),
+        ({"JUDGE_PROVIDER": "ollama"}, "ok", "ollama llama3.2 would judge"),
+        ({"JUDGE_PRICE_INPUT": "1", "ANTHROPIC_API_KEY": "k"}, "failed", "both or neither"),
+    ],
+    ids=["nobody", "by key", "no key", "no price", "here", "half a price"],
+)
+def test_who_would_judge_is_told(tmp_path: Path, variables: dict[str, str], state: str, said: str) -> None:
+    """By provider, model and price; a named provider without its key is a mistake, none at all is not."""
+    settings = load_settings({"SITT_DATA_DIR": str(tmp_path), **variables})
+    found = doctor._guarded("judge", doctor._judge, settings)
+    assert found.state == state
+    assert said in found.detail
 
 
 def test_keys_are_known_by_presence_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

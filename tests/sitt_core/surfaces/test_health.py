@@ -4,12 +4,14 @@ import dataclasses
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evals import drafting, judged, results
+from evals.results import Run, Writer
 from sitt_core import notes
 from sitt_core.build import Workshop
 from sitt_core.settings import KEYS, Settings, load_settings
@@ -17,6 +19,7 @@ from sitt_core.surfaces import doctor, health
 from sitt_core.surfaces.dashboard import system
 from sitt_core.surfaces.doctor import Check
 from sitt_core.surfaces.health import Spent
+from tests.fakes import runs
 from tests.fakes.command_line import environment
 
 SECRET = "sk-very-secret-0123456789"
@@ -49,6 +52,18 @@ def log(settings: Settings, *records: dict[str, Any], name: str = "20261201-0000
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def write_answers(run: Run, dollars: Mapping[int, Sequence[float | None]]) -> None:
+    """Puts answers that cost so much into a run's rows, by configuration and question."""
+    rows = results.rows(run)
+    for name in ("rows.jsonl", "rows.parquet", "end.json"):
+        (run.folder / name).unlink(missing_ok=True)
+    with results.writing(run):
+        writer = Writer(run)
+        for row in rows:
+            writer.append({**row, "answer": {"text": "T.", "dollars": dollars[row["c"]][row["q"]]}})
+        writer.close(failures={})
+
+
 def a_job(settings: Settings, state: str, *, title: str = "Update", message: str = "", output: bytes = b"", started: float = 2000.0) -> str:
     folder = settings.jobs_dir / f"20261201-000000-{state[:6]}"
     folder.mkdir(parents=True)
@@ -76,7 +91,43 @@ class TestSpending:
         found = health.spending(settings.notes_dir)
         assert [system.spent_row(each)["cost"] for each in found] == ["$1.25, and 1 not known", "no charge"]
         assert system.spent_row(Spent("openai", "x", 2, 0, 0, 0, 0.0, 2))["cost"] == "not known"
-        assert "3 answers, $1.25 as far as it is known. For 1 answer the cost is not known" in system.spent_html(found)
+        assert "$1.25 as far as it is known. What is not known comes on top" in system.spent_html(found)
+        assert "Nothing as far as it is known.</b>" in system.spent_html([Spent("ollama", "x", 1, 0, 0, 0, 0.0, 0)])
+
+    def test_runs_their_judging_and_drafts_stand_beside_ask(self, settings: Settings) -> None:
+        """Each purpose with its sum and what is not known of it, then all; a run whose verdicts were forgotten keeps what they took."""
+        log(settings, a_record(usage=usage(100, 10, dollars=0.5)))
+        sides = [runs.entry(answer__provider="claude"), runs.entry(), runs.entry(answer__provider="ollama", answer__model="m")]
+        run = runs.a_run(settings.runs_dir, sides, [[1.0] * 3] * 2)
+        write_answers(run, {0: [0.25, None], 1: [0.0, 0.0], 2: [None, None]})
+        about = judged.About("openai", "gpt-9", "", False, "v1", ("groundedness",), 1, "", "", 0.0)
+        judged.write_about(run.folder, about)
+        for dollars in (0.1, 0.2):
+            judged.append(run.folder, judged.SPENT, {"in": 1000, "out": 50, "dollars": dollars})
+        forgotten = runs.a_run(settings.runs_dir, sides[1:2], [[1.0]], run_id="20260102-000000-0002")
+        judged.append(forgotten.folder, judged.SPENT, {"in": 7, "out": 1, "dollars": None})
+        ledger = settings.notes_dir / drafting.FOLDER / "tales.jsonl"
+        ledger.parent.mkdir()
+        spent = [{"in": 600, "out": 40, "dollars": 0.01}, {"in": 600, "out": 40, "dollars": 0.02}, "spoilt", {"dollars": "many"}]
+        lines = [{"passage": "p", "outcome": "kept", "at": 1.0}, *({"spent": each, "provider": "claude", "model": "m"} for each in spent)]
+        ledger.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        found = health.all_spending(settings)
+        assert [(each.purpose, each.provider, each.answers, each.dollars, each.unknown) for each in found] == [
+            (health.ASK, "claude", 1, 0.5, 0),
+            (health.LAB, "claude", 2, 0.25, 1),
+            (health.LAB, "ollama", 2, 0.0, 0),
+            (health.JUDGING, "not noted", 1, 0.0, 1),
+            (health.JUDGING, "openai", 1, pytest.approx(0.3), 0),
+            (health.DRAFTING, "claude", 3, pytest.approx(0.03), 1),
+        ]
+        assert [tuple(system.purpose_row(each).values()) for each in health.by_purpose(found)] == [
+            (health.ASK, "1 answer", "100", "0", "10", "$0.5000"),
+            (health.LAB, "4 answers", "not kept", "not kept", "not kept", "$0.2500, and 1 not known"),
+            (health.JUDGING, "2 runs", "2,007", "0", "101", "$0.3000, and 1 not known"),
+            (health.DRAFTING, "3 calls", "1,200", "0", "80", "$0.0300, and 1 not known"),
+        ]
+        total = system.total_row(found)
+        assert (total["for"], total["tokens read"], total["cost"]) == ("in all", "3,307", "$1.08, and 3 not known")
 
     @pytest.mark.parametrize("held", ["usage", {"input_tokens": "many", "dollars": "much"}, {}, None], ids=str)
     def test_a_damaged_log_is_counted_as_far_as_it_can_be(self, settings: Settings, held: object) -> None:
@@ -192,7 +243,7 @@ def _everything(settings: Settings) -> str:
     checks = [*health.quick_checks(settings, "tales"), *doctor_without_model(settings)]
     found = [
         *map(repr, (checks, health.versions(), health.data_folder(settings), health.corpora(Workshop(settings)), health.models(settings))),
-        *map(repr, (health.answerers(settings), health.spending(settings.notes_dir), health.recent_jobs(settings))),
+        *map(repr, (health.answerers(settings), health.all_spending(settings), health.recent_jobs(settings), health.judge_check(settings))),
         repr(health.recent_errors(settings)),
         system.checks_html(checks),
         system.keys_html(health.keys(settings)),
