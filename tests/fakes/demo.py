@@ -1,6 +1,7 @@
-"""Serves the dashboard with pretend language models on loopback, so that answers can be watched without a key.
+"""Serves the dashboard with pretend language models on loopback, so that answers, judging and drafting can be watched without a key.
 
-`python -m tests.fakes.demo [--port N]`; LLM_PROVIDER=openai and LLM_MODEL=claude-fake-cut and the like may be set beforehand.
+`python -m tests.fakes.demo [--port N]`; LLM_PROVIDER=openai, LLM_MODEL=claude-fake-cut, JUDGE_MODEL=fake-few and the like may be set
+beforehand.
 """
 
 import os
@@ -19,15 +20,28 @@ SECONDS_TO_END = 5.0
 
 def main(arguments: list[str]) -> int:
     """Serves until the dashboard ends; returns its exit code."""
-    with FakeClaude(delay=SECONDS_A_WORD, retry_after="1") as claude, FakeOpenAI(delay=SECONDS_A_WORD, retry_after="1") as openai:
+    with (
+        FakeClaude(delay=SECONDS_A_WORD, retry_after="1") as claude,
+        FakeOpenAI(delay=SECONDS_A_WORD, retry_after="1") as openai,
+        FakeOpenAI() as judge,  # at once: a run has thousands of verdicts
+    ):
         pretend = {
-            "LLM_PROVIDER": os.environ.get("LLM_PROVIDER", "claude"),
+            "LLM_PROVIDER": os.environ.get("LLM_PROVIDER") or "claude",
             "ANTHROPIC_API_KEY": "demo",
             "ANTHROPIC_BASE_URL": claude.url,
             "OPENAI_API_KEY": "demo",
             "OPENAI_BASE_URL": f"{openai.url}/v1",
+            "GROQ_API_KEY": "demo",
+            "GROQ_BASE_URL": f"{judge.url}/v1",
+            "JUDGE_PROVIDER": os.environ.get("JUDGE_PROVIDER") or "groq",
+            "JUDGE_MODEL": os.environ.get("JUDGE_MODEL") or "fake",
+            "JUDGE_PRICE_INPUT": "1",
+            "JUDGE_PRICE_OUTPUT": "5",
         }
-        print("Answers come from stand-ins on this machine; no service is asked and nothing is paid:")
+        print(
+            "Answers come from stand-ins on this machine, and so do the lab's verdicts and the drafts of questions: a pretend judge holds true"
+        )
+        print("what stands word for word in the passages. No service is asked and nothing is paid; the prices are made up.")
         print("\n".join(f"  {name}={value}" for name, value in pretend.items()), flush=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the dashboard does not outlive us
         dashboard = subprocess.Popen([sys.executable, "-m", "sitt_core.surfaces.serve", *arguments], env={**os.environ, **pretend})

@@ -40,11 +40,12 @@ def test_the_demonstration_serves_until_it_is_ended(tmp_path: Path) -> None:
     try:
         wait_until(lambda: process.poll() is not None or healthy(port), log)
         assert process.poll() is None, log.read_text()
+        assert "JUDGE_MODEL=fake" in log.read_text()
         models = [int(found) for found in re.findall(r"_BASE_URL=http://127\.0\.0\.1:(\d+)", log.read_text())]
-        assert [listens(each) for each in (port, *models)] == [True, True, True]
+        assert [listens(each) for each in (port, *models)] == [True] * 4
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 128 + signal.SIGTERM
-        assert [listens(each) for each in (port, *models)] == [False, False, False]
+        assert [listens(each) for each in (port, *models)] == [False] * 4
         assert "Traceback" not in log.read_text()
     finally:
         if process.poll() is None:
