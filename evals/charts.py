@@ -612,6 +612,117 @@ def by_kind_chart(rows: Sequence[Row], colours: Palette, *, metric: str, highlig
     return exploratory(chart, "slices, which no correction covers")
 
 
+MOST_SMALL = 16
+"""How many configurations each of several small charts draws; their tables have all."""
+
+
+def quality_chart(rows: Sequence[Row], colours: Palette, *, metric: str, judge: str, meaning: str, order: Sequence[int]) -> Chart:
+    """A metric of answers: each configuration's mean as a dot with its interval, behind it a thin line from all missing 0 to all missing 1.
+
+    `rows` are of `evals.verdicts.quality_rows`; configurations stand in the `order` of their places, the same in every chart; `judge` is
+    who judged, in words.
+    """
+    held = {row["place"]: row for row in rows if row["metric"] == metric}
+    listed = [held[place] for place in order if place in held]
+    less = any(row["less is better"] for row in listed)
+    drawn = listed[:MOST_SMALL]
+    missing = any(row["n"] < row["of"] for row in listed)
+    said = [
+        f"{meaning} Means over {_counts(listed)} questions; {methods(listed)}.",
+        "Open marks: scores are missing; thin line: from all of those 0 to all 1." if missing else "",
+        f"Drawn: the first {MOST_SMALL} of {len(listed)}." if len(listed) > MOST_SMALL else "",
+        f"Judge: {judge}.",
+    ]
+    figure = _quality_dots(drawn, colours, axis="← less is better" if less else "more is better →")
+    return Chart(f"answers-{metric}", _sentence(metric_words(metric)), _joined(said), figure, [quality_cells(row, judge) for row in listed])
+
+
+def quality_cells(row: Row, judge: str) -> dict[str, Any]:
+    """A row of `evals.verdicts.quality_rows` as a line of a table: reasons in words, and who judged."""
+    kept = ("metric", "configuration", "mean", "low", "high", "method", "n", "of", "bound low", "bound high")
+    reasons = {name: "; ".join(f"{count:,} × {reason}" for reason, count in row[name].items()) for name in ("undefined", "failed")}
+    return {
+        **{name: row[name] for name in kept},
+        **reasons,
+        "waiting": row["waiting"],
+        "less is better": row["less is better"],
+        "judge": judge,
+    }
+
+
+def missing_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Why scores are missing: a line for every metric, configuration and reason, of rows of `evals.verdicts.quality_rows`."""
+    return [
+        {"metric": row["metric"], "configuration": row["configuration"], "answers": count, "what": what, "reason": reason}
+        for row in rows
+        for what, reasons in (("undefined", row["undefined"]), ("failed", row["failed"]), ("waiting", {"not judged yet": row["waiting"]}))
+        for reason, count in reasons.items()
+        if count
+    ]
+
+
+def _quality_dots(rows: Sequence[Row], colours: Palette, *, axis: str) -> go.Figure:
+    figure = go.Figure(layout=template(colours))
+    there = [(at, row) for at, row in enumerate(rows) if row["mean"] is not None]
+    low, high = _reach([{"mean": None, "low": 0.0, "high": 1.0}, *(row for _, row in there)], 0.02)
+    for at, row in enumerate(rows):
+        if row["n"] < row["of"]:
+            figure.add_scatter(
+                x=[row["bound low"], row["bound high"]],
+                y=[at, at],
+                mode="lines+markers",
+                line={"width": 1.2, "color": colours.rest},
+                marker={"symbol": "line-ns", "size": 7, "line": {"width": 1.2, "color": colours.rest}},
+                hoverinfo="skip",
+                name="bounds",
+            )
+    figure.add_scatter(
+        x=[row["mean"] for _, row in there],
+        y=[at for at, _ in there],
+        mode="markers",
+        name="means",
+        marker={
+            "symbol": ["circle-open" if row["n"] < row["of"] else "circle" for _, row in there],
+            "size": 10,
+            "color": colours.text,
+            "line": {"width": 1.8, "color": colours.text},
+        },
+        error_x={**_whiskers([row for _, row in there]), "color": colours.faint, "thickness": 2.2, "width": 5},
+        customdata=[[plain(row["configuration"]), number(row["mean"]), _told(row)[0], _quality_told(row)] for _, row in there],
+        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}%{customdata[2]}<br>%{customdata[3]}<extra></extra>",
+    )
+    names = [f"{_elided(row['configuration'], _SMALL_LABEL)}{_missing_counts(row, colours)}" for row in rows]
+    _text(figure, [low] * len(rows), [at - 0.4 for at in range(len(rows))], names, colours, anchor="middle right", size=12)
+    values = [f"<b>{number(row['mean'])}</b>" if row["mean"] is not None else "no score" for row in rows]
+    _text(figure, [high] * len(rows), list(range(len(rows))), values, colours, anchor="middle right", size=12)
+    figure.update_xaxes(range=[low, high], title=_axis_title(axis), showgrid=True, gridcolor=colours.line, nticks=6, automargin=True)
+    figure.update_yaxes(range=[len(rows) - 0.45, -0.85], visible=False)
+    figure.update_layout(height=int(60 + 40 * max(1, len(rows))), margin={"l": 8, "r": 64, "t": 4, "b": 8})
+    return figure
+
+
+_SMALL_LABEL = 34
+
+
+def _missing_counts(row: Row, colours: Palette) -> str:
+    """n of m and what is missing, where anything is."""
+    if row["n"] == row["of"]:
+        return ""
+    counts = {"undefined": sum(row["undefined"].values()), "failed": sum(row["failed"].values()), "waiting": row["waiting"]}
+    told = ", ".join([f"{row['n']:,} of {row['of']:,}", *(f"{count:,} {what}" for what, count in counts.items() if count)])
+    return f' <span style="color:{colours.faint}">{told}</span>'
+
+
+def _quality_told(row: Row) -> str:
+    """n, bounds and the reasons of what is missing, for hovering."""
+    notes = [f"n {row['n']:,} of {row['of']:,}", *([plain(row["note"])] if row["note"] else [])]
+    if row["n"] < row["of"]:
+        notes.append(f"{number(row['bound low'])} if all missing were 0, {number(row['bound high'])} if all were 1")
+    for what in ("undefined", "failed"):
+        notes += [f"{count:,} {what}: {_cut(reason, 90)}" for reason, count in list(row[what].items())[:3]]
+    return "<br>".join([*notes, *([f"{row['waiting']:,} not judged yet"] if row["waiting"] else [])])
+
+
 OUTCOMES = {"undefined": ("line-ew", "–"), "error": ("x-thin", "✕"), "missing": ("circle-open", "○")}
 
 

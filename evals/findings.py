@@ -14,6 +14,7 @@ NAMES = {
     "recall": "recall",
     "coverage": "evidence coverage",
     "document-ndcg": "nDCG of documents",
+    "rouge-l": "ROUGE-L",
 }
 FEW_LISTED = 4
 
@@ -26,10 +27,16 @@ def findings(run: Run, everything: Sequence[Run] = (), *, made: Board | None = N
     """
     metric = HEADLINE if HEADLINE in run.manifest.metrics else next((name for name in run.manifest.metrics if name != "refused"), "")
     if not metric:
-        return [*_state(run), *_refusals(run), *_caveats(run, everything)]
+        return [*_state(run), *_refusals(run), *_judged(run), *_caveats(run, everything)]
     made = made if made is not None and made.metric == metric else board(run, metric)
     said = [*_state(run), *_best(run, made), *_effects(run, metric), *_baseline(made), *_power(run, made), *_refusals(run)]
-    return said + list(_caveats(run, everything))
+    return [*said, *_judged(run), *_caveats(run, everything)]
+
+
+def _judged(run: Run) -> Iterator[str]:
+    """Where to read what a judge says of the answers, and who that is."""
+    if run.judged is not None and run.judged.provider:
+        yield f"Its answers were judged by {run.judged.judge}: what that says stands under Answers."
 
 
 def metric_words(name: str) -> str:

@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from evals import analysis, charts
+from evals import analysis, charts, verdicts
 from evals.analysis import Board
 from evals.charts import Chart, number
 from evals.findings import findings, metric_words
+from evals.qualities import BY_QUALITY
 from evals.results import Run, count, errors
 from evals.summary import HEADLINE, headline, labels
 from sitt_core.errors import StoreError
@@ -48,7 +50,11 @@ def report_html(run: Run, *, everything: Sequence[Run] = (), metric: str = "") -
     ]
     pictures = {"light": list(pictured(run, made, LIGHT)), "dark": list(pictured(run, made, DARK))}
     drawn = "".join(_picture(at, chart) for at, chart in enumerate(pictures["light"]))
-    body = sections[0] + drawn + "".join(sections[1:])
+    judged_rows, order = verdicts.quality_rows(run), [row.place for row in made.rows]
+    answers = {scheme: answer_charts(run, judged_rows, colours, order=order) for scheme, colours in (("light", LIGHT), ("dark", DARK))}
+    judged = _answers(run, judged_rows, "".join(_picture(len(pictures["light"]) + at, chart) for at, chart in enumerate(answers["light"])))
+    pictures = {scheme: [*drawn_, *answers[scheme]] for scheme, drawn_ in pictures.items()}
+    body = sections[0] + drawn + _section("Answers", judged) + "".join(sections[1:])
     return _page(_title(run), body, {scheme: [_figure_json(chart) for chart in drawn_] for scheme, drawn_ in pictures.items()})
 
 
@@ -64,9 +70,34 @@ def why_exploratory(run: Run, metric: str) -> str:
 
 
 def by_metric(run: Run, metric: str, chart: Chart) -> Chart:
-    """A chart of a leaderboard, said to be exploratory where it is by another metric than the run was planned for."""
+    """A chart of a leaderboard, said to be exploratory where it is by another metric than the run was planned for, with who judged."""
     why = why_exploratory(run, metric)
-    return charts.exploratory(chart, why) if why else chart
+    return by_judge(run, metric, charts.exploratory(chart, why) if why else chart)
+
+
+def by_judge(run: Run, metric: str, chart: Chart) -> Chart:
+    """A chart by a metric of answers with who judged them; any other as it is."""
+    judge = judge_of(run, metric)
+    return replace(chart, subtitle=f"{chart.subtitle} Judge: {judge}.") if judge else chart
+
+
+def judge_of(run: Run, metric: str) -> str:
+    """Who gave a run's scores by that metric, in words; empty for one that is measured."""
+    if run.judged is None or metric not in run.judged.metrics:
+        return ""
+    return run.judged.judge if BY_QUALITY[metric].judged else NO_JUDGE
+
+
+NO_JUDGE = "nobody, it is computed from the texts"
+
+
+def answer_charts(run: Run, rows: Sequence[Mapping[str, Any]], colours: Palette, *, order: Sequence[int]) -> list[Chart]:
+    """A chart for every metric that a run's answers were judged by, configurations in the same order in all."""
+    metrics = dict.fromkeys(row["metric"] for row in rows)
+    return [
+        charts.quality_chart(rows, colours, metric=metric, judge=judge_of(run, metric), meaning=BY_QUALITY[metric].meaning, order=order)
+        for metric in metrics
+    ]
 
 
 def pictured(run: Run, made: Board, colours: Palette) -> Iterator[Chart]:
@@ -79,11 +110,30 @@ def pictured(run: Run, made: Board, colours: Palette) -> Iterator[Chart]:
     traded = analysis.tradeoff(made)
     for cost in charts.COSTS:
         yield by_metric(run, made.metric, charts.tradeoff_chart(traded, colours, metric=made.metric, cost=cost, highlights=chosen))
-    yield charts.by_kind_chart(analysis.by_kind(run, made.metric), colours, metric=made.metric, highlights=chosen)
+    kinds = charts.by_kind_chart(analysis.by_kind(run, made.metric), colours, metric=made.metric, highlights=chosen)
+    yield by_judge(run, made.metric, kinds)
     for field in analysis.varying_fields(run):
         by = analysis.effect_metric(run, field, made.metric)
         if (found := analysis.effect(run, field, by)) is not None:
-            yield charts.effect_chart(found, colours)
+            yield by_judge(run, by, charts.effect_chart(found, colours))
+
+
+def _answers(run: Run, rows: Sequence[Mapping[str, Any]], drawn: str) -> str:
+    """What judged answers say: sentences, the charts, why scores are missing, noise, agreement with thumbs given in the Lab."""
+    if run.judged is None:
+        return ""
+    parts = ["".join(f"<p>{escape(sentence)}</p>" for sentence in verdicts.verdict_findings(run)), f"<p>{EXPLORATORY}</p>", drawn]
+    if missing := charts.missing_rows(rows):
+        parts.append(f"<h3>Why scores are missing</h3>{_table(missing)}")
+    if noise := verdicts.noise(run):
+        parts.append(f"<h3>Noise</h3><p>{escape(verdicts.noise_sentence(noise))}</p>{_table([verdicts.noise_row(each) for each in noise])}")
+    if agreed := verdicts.agreements(run):
+        told = [verdicts.agreement_row(each) for each in agreed]
+        parts.append(f"<h3>Agreement with people</h3><p>{escape(verdicts.agreement_sentence(agreed))}</p>{_table(told)}")
+    return "".join(parts)
+
+
+EXPLORATORY = "Exploratory: no correction covers the metrics of answers, and a judge is a measuring instrument with errors of its own."
 
 
 def _title(run: Run) -> str:

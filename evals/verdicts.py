@@ -14,7 +14,7 @@ from evals.analysis import SEED, board, clusters, draw_documents, interval_cells
 from evals.qualities import BY_QUALITY
 from evals.results import Run, matrices, rows
 from evals.statistics import Interval
-from evals.summary import headline, labels, short
+from evals.summary import counted, headline, labels, short
 from sitt_core.notes import Logged
 
 YES = 0.5
@@ -24,7 +24,7 @@ AGREEING = ("groundedness", "faithfulness", "rubric-completeness", "factual-corr
 
 
 def quality_rows(run: Run) -> list[dict[str, Any]]:
-    """A row for every metric and configuration, over the headline's questions: mean, low, high, n of m, bounds, and why scores are missing.
+    """A row for every metric and configuration, over the headline's questions: mean, low, high, method, n of m, bounds, and why scores are missing.
 
     `bound low` and `bound high` are the mean if every missing score were 0, and 1. `undefined` and `failed` count reasons;
     `waiting` are answers that were not judged yet.
@@ -38,12 +38,14 @@ def quality_rows(run: Run) -> list[dict[str, Any]]:
         for place, label in enumerate(names):
             values = scores[metric][chosen][:, place]
             low, high = statistics.bounds(values)
+            mean = drawing.interval(values, binary=False)
             found.append(
                 {
                     "metric": metric,
                     "place": place,
                     "configuration": label,
-                    **interval_cells(drawing.interval(values, binary=False)),
+                    **interval_cells(mean),
+                    "method": mean.method,
                     "bound low": low,
                     "bound high": high,
                     **_missing(own, place, np.flatnonzero(chosen).tolist(), metric),
@@ -128,6 +130,44 @@ def _deviation(columns: Sequence[NDArray[np.float64]]) -> float | None:
     return math.sqrt(sum(variances) / len(variances)) if variances else None
 
 
+BEYOND = 2 * math.sqrt(2)
+"""Two means that vary by one standard deviation each seldom differ by more than so many of them."""
+
+
+def noise_row(each: Noise) -> dict[str, Any]:
+    """The noise of a metric as a line of a table, with what repeats alone bring about."""
+    alone = repeats_alone(each)
+    return {
+        "metric": each.metric,
+        "repeats": each.repeats,
+        "answers": each.questions,
+        "SD, judged again": each.judge,
+        "SD, written again": each.generator,
+        "largest difference": each.difference,
+        "from repeats alone": alone,
+        "beyond noise": None if alone is None else each.difference > alone,
+    }
+
+
+def repeats_alone(each: Noise) -> float | None:
+    """How far apart repeats alone seldom bring two configurations: `BEYOND` times the larger deviation; None where none is known."""
+    known = [value for value in (each.judge, each.generator) if value is not None]
+    return BEYOND * max(known) if known else None
+
+
+def noise_sentence(listed: Sequence[Noise]) -> str:
+    """In one sentence which metrics' differences are more than noise."""
+    rows = [noise_row(each) for each in listed]
+    small = [row["metric"] for row in rows if row["beyond noise"] is False]
+    if not rows:
+        return ""
+    if not small:
+        return "In every metric the configurations differ by more than repeats alone bring about."
+    if len(small) == len(rows):
+        return "In no metric do the configurations differ by more than repeats alone bring about: none of these differences means anything."
+    return f"In {', '.join(small)} the configurations differ by no more than repeats alone bring about: those differences mean nothing."
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """A judge against people: over `n` answers with a thumb and a score, how often both think well or both ill of one.
@@ -175,6 +215,35 @@ def _agreement(run: Run, metric: str, pairs: Sequence[tuple[tuple[int, int], flo
     return Agreement(metric, len(pairs), int(liked.sum()), share, kappa, above)
 
 
+def agreement_row(each: Agreement) -> dict[str, Any]:
+    """The agreement of a metric with people as a line of a table."""
+    return {
+        "metric": each.metric,
+        "n": each.n,
+        "thumbs up": each.ups,
+        "agree": each.share.mean,
+        "low": each.share.low,
+        "high": each.share.high,
+        "method": each.share.method,
+        "kappa": each.kappa,
+        "liked scored higher": each.above,
+    }
+
+
+def agreement_sentence(listed: Sequence[Agreement]) -> str:
+    """In one sentence how far the judge may be trusted, as far as people have said."""
+    if not listed:
+        return ""
+    most = max(each.n for each in listed)
+    if most < FEW_THUMBS:
+        return f"{most} thumbs are too few to say whether the judge sees answers as people do: {FEW_THUMBS} or more begin to."
+    best = max(listed, key=lambda each: each.share.mean or 0.0)
+    return f"Of the metrics held against {most} thumbs, {best.metric} agrees with people the most often: {short(best.share.mean or 0.0)} of {best.n}."
+
+
+FEW_THUMBS = 20
+
+
 def thumbs_of(run: Run, logged: Sequence[Logged] = ()) -> dict[tuple[int, int], str]:
     """The thumbs for a run's answers by the places of configuration and question."""
     asked = {" ".join(each.text.split()): at for at, each in enumerate(run.questions)}
@@ -198,7 +267,8 @@ def thumbs_of(run: Run, logged: Sequence[Logged] = ()) -> dict[tuple[int, int], 
 class AnswerView:
     """An answer to be read: its text, scores, and its sentences with claims, verdicts and reasons where they were judged.
 
-    `statements` are RAGAS's, by metric; `marks` the reasons of the rubric.
+    `statements` are RAGAS's, by metric; `marks` the reasons of the rubric; `passages` are the documents with the places in them that it was
+    made from, numbered from 1 by the claims.
     """
 
     place: int
@@ -211,6 +281,7 @@ class AnswerView:
     sentences: Sequence[Mapping[str, Any]]
     statements: Mapping[str, Sequence[Mapping[str, Any]]]
     marks: Mapping[str, str]
+    passages: Sequence[tuple[str, int, int]] = ()
 
 
 def answer_views(run: Run, question: int, places: Sequence[int]) -> list[AnswerView]:
@@ -234,9 +305,15 @@ def answer_views(run: Run, question: int, places: Sequence[int]) -> list[AnswerV
                 details.get("groundedness", ()),
                 {name: each for name, each in details.items() if name != "groundedness" and isinstance(each, list)},
                 {name: each for name, each in details.items() if isinstance(each, str)},
+                _passages(run, place, row),
             )
         )
     return found
+
+
+def _passages(run: Run, place: int, row: Mapping[str, Any] | None) -> tuple[tuple[str, int, int], ...]:
+    top = run.manifest.configurations[place].configuration.top_k
+    return tuple((document, start, end) for document, start, end, *_ in ((row or {}).get("found") or ())[:top])
 
 
 def verdict_findings(run: Run) -> list[str]:
@@ -260,8 +337,10 @@ def _told_apart(run: Run) -> Iterator[str]:
             continue
         best = there[0]
         mean = short(best.standing.mean.mean or 0.0, 3)
-        if len(there) == 1:
-            yield f"{metric}: {best.label} {mean}."
+        if len(made.rows) == 1:
+            yield f"{metric}: {mean}."
+        elif len(there) == 1:
+            yield f"{metric}: {best.label} {mean}; {made.rows[1].label} is not comparable: {made.rows[1].standing.why_not}."
         elif made.leaderboard.ties is None:
             yield f"{metric}: the highest is {best.label}, {mean}; {made.leaderboard.note or 'too few questions to tell configurations apart'}."
         else:
@@ -269,7 +348,9 @@ def _told_apart(run: Run) -> Iterator[str]:
             told = (
                 "nothing is distinguishable"
                 if tied == len(there)
-                else f"{tied - 1} of the other {len(there) - 1} are not distinguishable from it"
+                else "it is distinguishable from every other"
+                if tied == 1
+                else f"of the other {len(there) - 1} {counted(tied - 1, 'configuration')} cannot be told from it"
             )
             yield f"{metric}: the highest is {best.label}, {mean}; {told}."
 

@@ -15,14 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals import analysis, charts, results, statistics
+from evals import analysis, charts, results, statistics, verdicts
 from evals.analysis import Board, Drawing, board, board_rows, draw_documents
 from evals.charts import Chart
+from evals.report import answer_charts
 from evals.results import Asked, Entry, Manifest, Run, Writer
 from evals.statistics import Interval
 from evals.summary import labels
 from sitt_core.look import DARK, LIGHT, Palette
-from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry
+from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry, with_verdicts
 
 HOSTILE = 'st:<img src=x onerror="alert(1)"> & <b>bold</b> </script>'
 METRICS = ("recall@1", "recall@5", "recall@1000t", "recall@2000t", "coverage@5")
@@ -497,6 +498,61 @@ def test_trouble_is_grouped_by_its_reason(tmp_path: Path) -> None:
     rows = [{"c": 1, "q": q, "error": "time out" if q else "refused"} for q in range(3)] + [row(0, q, 1.0) for q in range(3)]
     found = analysis.trouble(written_run(tmp_path, rows, entries=ENTRIES[:2]))
     assert [(each["questions"], each["reason"], each["such as"]) for each in found] == [(2, "time out", "q1"), (1, "refused", "q0")]
+
+
+REFUSED = "the answer <b>refuses</b>"
+SOME: list[float | str | None] = [*GOOD[:30], *[REFUSED] * 20, *[None] * 10]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Two configurations whose answers were judged, one of them without half of its scores by one metric."""
+    run = a_run(tmp_path_factory.mktemp("judged"), ENTRIES[:2], columns(GOOD, HALF))
+    return with_verdicts(
+        run, {"groundedness": columns(HALF, SOME), "noise-sensitivity": columns(HALF, GOOD), "rouge-l": columns(HALF, GOOD)}
+    )
+
+
+class TestAnswers:
+    def test_means_limits_and_bounds_are_the_rows(self, judged: Run) -> None:
+        """An open mark and a thin line where scores are missing, from all of those 0 to all 1; a filled mark and no line elsewhere."""
+        rows = verdicts.quality_rows(judged)
+        chart, _, _ = answer_charts(judged, rows, LIGHT, order=[1, 0])
+        (dots,), (line,) = traces(chart, "means"), traces(chart, "bounds")
+        assert list(dots.x) == [1.0, 0.5]
+        assert list(dots.marker.symbol) == ["circle-open", "circle"]
+        assert np.allclose(np.array(dots.x) + dots.error_x.array, [row["high"] for row in reversed(rows[:2])])
+        assert (list(line.x), list(line.y)) == ([0.5, 1.0], [0, 0])
+        assert any("30 of 60, 20 undefined, 10 failed" in text for text in texts(chart))
+        assert "0.50 if all missing were 0, 1.00 if all were 1" in dots.customdata[0][3]
+        assert "&lt;b&gt;" in dots.customdata[0][3] or "<b>" not in dots.customdata[0][3]
+
+    def test_who_judged_is_in_every_subtitle(self, judged: Run) -> None:
+        """With the address and that it wrote some of the answers; what no judge gave says so."""
+        grounded, noisy, rouge = answer_charts(judged, verdicts.quality_rows(judged), LIGHT, order=[0, 1])
+        for chart in (grounded, noisy):
+            assert "Judge: claude claude-fake-judge at http://127.0.0.1:9, which wrote some of the answers itself." in chart.alt
+        assert "claude" not in rouge.alt
+        assert "less is better" in str(noisy.figure.layout.xaxis.title.text)
+        assert "more is better" in str(grounded.figure.layout.xaxis.title.text)
+
+    def test_its_table_has_the_reasons(self, judged: Run) -> None:
+        """In words for CSV, and a line each of what is missing."""
+        rows = verdicts.quality_rows(judged)
+        (chart, *_) = answer_charts(judged, rows, LIGHT, order=[1, 0])
+        assert chart.rows[0]["undefined"] == f"20 × {REFUSED}"
+        assert chart.rows[0]["failed"] == "10 × the judge said nothing"
+        told = [(each["answers"], each["what"], each["reason"]) for each in charts.missing_rows(rows)]
+        assert told == [(20, "undefined", REFUSED), (10, "failed", "the judge said nothing")]
+
+    def test_many_configurations_stay_readable(self, tmp_path: Path) -> None:
+        """The first of the order are drawn, the table has all."""
+        many = [entry(top_k=k) for k in range(1, 21)]
+        run = with_verdicts(a_run(tmp_path, many, columns(*[GOOD] * 20)), {"groundedness": columns(*[HALF] * 20)})
+        (chart,) = answer_charts(run, verdicts.quality_rows(run), DARK, order=list(range(20)))
+        assert len(traces(chart, "means")[0].x) == charts.MOST_SMALL
+        assert len(chart.rows) == 20
+        assert "Drawn: the first 16 of 20." in chart.subtitle
 
 
 def test_chunkings_are_ranked_at_equal_text() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evals import analysis, results
+from evals import analysis, judged, results
 from evals.report import default_metric, report_html, write_report
 from evals.results import Run
 from evals.summary import labels
 from sitt_core.errors import InvalidInput, StoreError
 from sitt_core.surfaces.cli_evals import app
 from tests.evals.test_charts import ENTRIES, HOSTILE, METRICS, row, written_run
-from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry
+from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry, with_verdicts
 
 
 class Seen(HTMLParser):
@@ -169,6 +169,35 @@ def test_refusals_of_a_run_with_answers(tmp_path: Path) -> None:
     run = a_run(tmp_path, ENTRIES[:2], columns(GOOD, HALF), metrics=("recall@5", "refused"), kinds=("detail", "unanswerable"))
     (line, _) = Seen(report_html(run)).table("unanswerable")
     assert (line["unanswerable"], line["answerable"]) == ("1.00 (0.89–1.00), n 30", "1.00 (0.89–1.00), n 30")
+
+
+def test_judged_answers_have_their_section(run: Run, seen: Seen, tmp_path: Path) -> None:
+    """A chart for each metric, who judged, why scores are missing, noise, agreement; nothing of it in a run that nobody judged."""
+    made = a_run(tmp_path, ENTRIES[:2], columns(GOOD, HALF))
+    some = [*GOOD[:40], *[HOSTILE] * 20]
+    judged_run = with_verdicts(made, {"faithfulness": columns(HALF, some), "groundedness": columns(HALF, GOOD)}, repeats=3)
+    for question in range(24):
+        judged.set_thumb(judged_run.folder, 0, question, "down" if question % 2 else "up")
+    judged_seen = Seen(report_html(judged_run))
+    said = judged_seen.said
+    assert "Answers" not in re.findall(r"<h2>(.*?)</h2>", report_html(run))
+    assert "Judge: claude claude-fake-judge at http://127.0.0.1:9, which wrote some of the answers itself." in said
+    assert len(judged_seen.figures["dark"]) == sum(held.get("class") == "plot" for _, held in judged_seen.elements)
+    (reason,) = judged_seen.table("reason")
+    assert (reason["metric"], reason["answers"], reason["reason"]) == ("faithfulness", "20", HOSTILE)
+    noise = judged_seen.table("SD, judged again")
+    assert [(line["metric"], line["SD, judged again"], line["SD, written again"], line["beyond noise"]) for line in noise] == [
+        ("faithfulness", "0.01", "–", "yes"),
+        ("groundedness", "0.01", "–", "yes"),
+    ]
+    agreed = judged_seen.table("kappa")
+    assert [(line["metric"], line["n"], line["agree"], line["kappa"]) for line in agreed] == [
+        ("groundedness", "24", "1", "1"),
+        ("faithfulness", "24", "1", "1"),
+    ]
+    other = Seen(report_html(judged_run, metric="groundedness"))
+    assert "Leaderboard (exploratory)" in other.said
+    assert {tag for tag, _ in judged_seen.elements}.isdisjoint({"img", "iframe", "object", "svg", "a"})
 
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:

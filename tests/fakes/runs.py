@@ -1,9 +1,11 @@
 """Runs whose scores are known, without anything having been asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from evals import results
+from evals import judged, results
+from evals.judged import About
 from evals.results import Asked, Entry, Manifest, Run, Writer
 from sitt_core.configuration import Configuration, configure
 
@@ -53,6 +55,40 @@ def a_run(
                 )
         writer.close(failures={})
     return results.open_run(runs_dir, run_id)
+
+
+JUDGE = About("claude", "claude-fake-judge", "http://127.0.0.1:9", True, "1", (), 1, "0.4", "minilm", 0.0)
+
+
+def with_verdicts(
+    run: Run,
+    scores: Mapping[str, Sequence[Sequence[float | str | None]]],
+    *,
+    repeats: int = 1,
+    details: Mapping[str, Any] | None = None,
+    about: About = JUDGE,
+) -> Run:
+    """The run with its answers judged: (questions, configurations) by metric, a text for why one is undefined, None for one that failed.
+
+    Every repeat after the first has each score lower by a hundredth of its number.
+    """
+    judged.write_about(run.folder, About(**{**_fields(about), "metrics": tuple(scores), "repeats": repeats}))
+    first = next(iter(scores.values()))
+    for q in range(len(first)):
+        for c in range(len(first[q])):
+            for j in range(repeats):
+                told = {metric: rows[q][c] for metric, rows in scores.items()}
+                row = {
+                    "scores": {metric: value - j / 100 for metric, value in told.items() if isinstance(value, float)},
+                    "why": {metric: value for metric, value in told.items() if isinstance(value, str)},
+                    "errors": {metric: "the judge said nothing" for metric, value in told.items() if value is None},
+                }
+                judged.append(run.folder, judged.ROWS, {"c": c, "q": q, "a": 0, "j": j, **row, "details": dict(details or {})})
+    return results.open_run(run.folder.parent, run.manifest.id)
+
+
+def _fields(about: About) -> dict[str, Any]:
+    return {name: getattr(about, name) for name in About.__slots__}
 
 
 GOOD = [1.0] * QUESTIONS
