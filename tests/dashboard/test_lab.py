@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from evals import analysis, results
+from evals import analysis, judged, results
 from evals.confirm import Confirmation, uses
 from evals.golden import GoldenSet, Question, Quote, write_questions
 from evals.grid import Grid, expand, parse_grid
@@ -28,9 +29,12 @@ from sitt_core.settings import Settings
 from sitt_core.surfaces.dashboard import lab, lab_confirm, lab_data, lab_new, lab_runs
 from tests.dashboard.conftest import command, served, settle, window
 from tests.dashboard.test_corpus import ANIMALS, BARE, choose, write_notes
+from tests.fakes.claude import FakeClaude
 from tests.fakes.corpora import silent
-from tests.fakes.runs import GOOD, HALF, a_run, columns, entry
+from tests.fakes.runs import GOOD, HALF, a_run, columns, entry, with_verdicts
+from tests.fakes.runs import JUDGE as RUN_JUDGE
 
+JUDGE = "claude-fake-judge"
 HOSTILE = "<img src=x onerror='window.pwned=1'> **bold** :smile: $x$ [a](javascript:window.pwned=1) </script>"
 
 
@@ -52,20 +56,21 @@ class Lab:
     url: str
     data_dir: Path
     golden: Path
+    claude: FakeClaude
 
-    def run(self, *grid: str, golden: Path | None = None, name: str = "", rows: int = 0) -> Run:
+    def run(self, *grid: str, golden: Path | None = None, name: str = "", rows: int = 0, metrics: Sequence[str] = ()) -> Run:
         """A run made without the page, whole, or stopped after so many rows."""
         workshop = Workshop(Settings(data_dir=self.data_dir, defaults=configure({"embedder": "hash"})))
         subject = open_questions(workshop, str(golden or self.golden), "notes", report=silent)
         expanded = expand(parse_grid(grid), [workshop.settings.defaults])
-        made = start(workshop, subject, plan_run(workshop, subject, Selection(), expanded, choose_metrics([])), name=name)
+        made = start(workshop, subject, plan_run(workshop, subject, Selection(), expanded, choose_metrics(metrics)), name=name)
 
         def report(stage: str, done: int, _total: int) -> None:
             if rows and stage == "evaluate" and done >= rows:
                 raise Cancelled(expected="to finish", got="enough rows", remedy="Resume it.")
 
-        with contextlib.suppress(Cancelled):
-            execute(workshop, made, subject, report=report)
+        with contextlib.suppress(Cancelled), ThreadPoolExecutor(1) as aside:  # answers want a thread without Playwright's event loop
+            aside.submit(execute, workshop, made, subject, report=report).result()
         return results.open_run(self.data_dir / "runs", made.manifest.id)
 
 
@@ -77,8 +82,11 @@ def served_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         patch.setenv("SITT_EMBEDDER", "hash")
         command(["update", "--source", f"markdown:{write_notes(folder / 'animals')}", "--corpus", "notes", "--yes"], data_dir)
     write_questions(folder / "animals.yaml", questions())
-    with served(data_dir, *BARE, variables={"SITT_EMBEDDER": "hash"}) as url:
-        yield Lab(url, data_dir, folder / "animals.yaml")
+    with FakeClaude() as claude:
+        judge = {"ANTHROPIC_API_KEY": "sk-pretend", "ANTHROPIC_BASE_URL": claude.url, "JUDGE_PROVIDER": "claude", "JUDGE_MODEL": JUDGE}
+        judge |= {"JUDGE_PRICE_INPUT": "1", "JUDGE_PRICE_OUTPUT": "5"}
+        with served(data_dir, *BARE, variables={"SITT_EMBEDDER": "hash", "LLM_PROVIDER": "extractive", **judge}) as url:
+            yield Lab(url, data_dir, folder / "animals.yaml", claude)
 
 
 def opened(page: Page, url: str) -> None:
@@ -265,6 +273,79 @@ def test_a_choice_is_confirmed_on_sealed_questions(page: Page, profile: BrowserC
     assert not any("Zanzibar" in path.read_text() for path in folder.iterdir())
 
 
+@pytest.mark.browser
+def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, served_lab: Lab) -> None:
+    """What it costs is said before, a tick begins it, a budget ends it, a higher one goes on; then charts, claims, and a thumb that counts."""
+    run = served_lab.run("keyword=bm25s,off", name="to judge", metrics=["answers"])
+    opened(page, served_lab.url)
+    main, begin = page.get_by_test_id("stMain"), page.get_by_role("button", name="Judge", exact=True)
+    choose(page, "Run", "to judge")
+    section(page, "Answers")
+    expect(main).to_contain_text(f"Judge: claude {JUDGE} at {served_lab.claude.url}.")
+    choose(page, "Metrics of answers", "groundedness")
+    page.keyboard.press("Escape")
+    settle(page)
+    expect(main).to_contain_text("48 answers to be judged, 0 are already")
+    expect(main).to_contain_text(re.compile(r"About \d+ calls of the judge, [\d,]+ tokens, at most about \$0\.\d\d"))
+    expect(begin).to_be_disabled()
+    budget = page.get_by_role("spinbutton", name="Budget in tokens")
+    budget.fill("1")
+    budget.press("Enter")
+    settle(page)
+    main.get_by_text("Spend that").click()
+    expect(begin).to_be_enabled()
+    begin.click()
+    expect(main).to_contain_text("The budget ended the last judging: 0 of 1 tokens spent")
+    assert served_lab.claude.requests == []
+    settle(page)
+
+    served_lab.claude.delay = 0.05  # until it was seen to be on its way
+    page.get_by_role("button", name="Go on …").click()
+    settle(page)
+    budget.fill("9000000")
+    budget.press("Enter")
+    settle(page)
+    main.get_by_text("Spend that").click()
+    page.get_by_role("button", name=re.compile("^(Go on|Judge)$")).click()
+    expect(main).to_contain_text(re.compile(r"Judged: \d+ of 48 answers"))
+    another = window(profile, 390, "dark")
+    linked(another, served_lab.url)
+    section(another, "Answers")
+    another.get_by_role("button", name="Stop judging").wait_for()  # found again by another window
+    served_lab.claude.delay = 0.0
+    expect(main.get_by_role("button", name="Stop judging")).to_have_count(0)
+    settle(page)
+    expect(main.locator(".js-plotly-plot")).to_have_count(1)
+    made = results.open_run(served_lab.data_dir / "runs", run.manifest.id)
+    assert made.judged is not None
+    assert len(judged.own(made.folder)) == 48
+    expect(main).to_contain_text(f"Answers were judged by claude {JUDGE} at {served_lab.claude.url}.")
+    assert violations(page, "Charts") == []
+
+    another.get_by_role("button", name="Stop judging").wait_for(state="detached")
+    another.get_by_role("radio", name="Side by side").click()
+    expect(another.locator(".sl-claims").first).to_contain_text(re.compile("✓ supported|✗ not supported"))
+    settle(another)
+    assert another.evaluate("document.documentElement.scrollWidth") <= 390
+    assert violations(another, "Side by side") == []
+    another.close()
+
+    view(page, "Side by side")
+    claim = main.locator(".sl-claims summary").first
+    claim.click()
+    expect(main.locator(".sl-claims details[open]").first).to_contain_text("Reason: as it stands")
+    main.get_by_role("button", name="Thumb up").or_(main.locator("[data-testid=stFeedback] button")).first.click()
+    settle(page)
+    view(page, "Noise and agreement")
+    expect(main).to_contain_text("1 thumbs are too few to say")
+    assert list(judged.thumbs(made.folder).values()) in (["up"], ["down"])
+    expect(page.get_by_role("combobox", name="Metric")).to_be_visible()
+    choose(page, "Metric", "groundedness")
+    section(page, "Leaderboard")
+    expect(main).to_contain_text("Leaderboard (exploratory)")
+    expect(main).to_contain_text(f"Judge: claude {JUDGE}")
+
+
 def violations(page: Page, where: str) -> list[tuple[str, str, list[str]]]:
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
     return [(where, each["id"], [node["html"][:300] for node in each["nodes"][:3]]) for each in found.response["violations"]]
@@ -275,13 +356,20 @@ def test_hostile_text_is_text(profile: BrowserContext, served_lab: Lab, tmp_path
     """A run's name and its questions: nothing of them runs or becomes an element, on the page or in the report, which draws by itself."""
     asked = [replace(each, text=f"{HOSTILE} {each.text}", kind="<b>kind</b>") for each in questions()]
     write_questions(tmp_path / "hostile.yaml", asked)
-    served_lab.run("keyword=bm25s,off", golden=tmp_path / "hostile.yaml", name=HOSTILE)
+    run = served_lab.run("keyword=bm25s,off", golden=tmp_path / "hostile.yaml", name=HOSTILE)
+    claim = {"claim": HOSTILE, "supported": 0, "passages": [], "reason": HOSTILE}
+    details = {"groundedness": [{"sentence": HOSTILE, "claims": [claim]}], "faithfulness": [claim], "rubric-relevance": HOSTILE}
+    with_verdicts(run, {"groundedness": [[HOSTILE, 1.0]] * 24}, details=details, about=replace(RUN_JUDGE, model=HOSTILE))
     page = window(profile, 1280)
     linked(page, served_lab.url)
     main = page.get_by_test_id("stMain")
     expect(main.get_by_role("combobox", name="Run")).to_have_value(re.compile(re.escape("<img src=x onerror")))
-    for name in ("Kinds", "Questions", "Head to head", "Details"):
+    for name in ("Kinds", "Questions", "Head to head", "Answers", "Details"):
         section(page, name)
+        if name == "Answers":
+            assert main.locator("img, iframe, a[href^=javascript]").count() == 0
+            view(page, "Side by side")
+            expect(main.locator(".sl-claims").first).to_contain_text("**bold** :smile: $x$")
         if name == "Head to head":
             main.get_by_role("radio", name="equal").click()
             expect(main.locator(".sl-asked-of").first).to_contain_text("**bold** :smile: $x$")

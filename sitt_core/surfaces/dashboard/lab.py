@@ -12,21 +12,20 @@ from evals import analysis, charts, results
 from evals.analysis import Board
 from evals.charts import Chart, number
 from evals.findings import metric_words
-from evals.report import REFUSALS, by_metric, default_metric, refusal_cells, report_html
+from evals.report import REFUSALS, by_judge, by_metric, default_metric, refusal_cells, report_html
 from evals.results import Run
 from evals.summary import labels
 from sitt_core import notes
 from sitt_core.errors import SittError
 from sitt_core.store.layout import corpus_names
-from sitt_core.surfaces.address import Address, to_parameters
-from sitt_core.surfaces.dashboard import cards, lab_confirm, lab_data, lab_runs, state
+from sitt_core.surfaces.address import to_parameters
+from sitt_core.surfaces.dashboard import cards, lab_answers, lab_confirm, lab_data, lab_runs, state
 from sitt_core.surfaces.dashboard.explore import PLOT_CONFIG, draw_data
-from sitt_core.surfaces.dashboard.plain import plain_label
+from sitt_core.surfaces.dashboard.lab_charts import EXPLORE, address_of, draw_chart, findings_html, link
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
 from sitt_core.types import Filters
 
-EXPLORE = "pages/explore.py"
 GOTO = "lab goto"
 """The session's key of where the last click leads: (run, place of the configuration, place of the question)."""
 SECTION, KEPT_SECTION = "lab section", "lab section kept"
@@ -53,6 +52,10 @@ def style_sheet(colours: Palette) -> str:
 .sl-line{{font-size:.92rem;line-height:1.5;color:{colours.text};font-variant-numeric:tabular-nums}}
 .sl-asked-of{{font-size:.92rem;line-height:1.4;color:{colours.text};overflow-wrap:anywhere}}.sl-asked-of span{{color:{colours.faint};font-size:.82rem}}
 dl.sl-facts{{display:grid;grid-template-columns:auto 1fr;gap:.15rem 1rem;font-size:.86rem;margin:.2rem 0;padding:0;color:{colours.text}}}
+.sl-claims{{list-style:none!important;padding:0!important;margin:.1rem 0 .6rem!important;font-size:.86rem}}.sl-claims li{{margin:.1rem 0!important;padding:0 0 0 .6rem!important;border-left:2px solid {colours.line};font-size:inherit;overflow-wrap:anywhere}}
+.sl-claims p{{margin:.15rem 0;font-size:inherit}}.sl-yes{{color:{colours.stages["fused"]};font-weight:650}}.sl-no{{color:{colours.danger};font-weight:650}}
+.sl-said{{white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.5;font-size:.95rem;margin:.3rem 0 .1rem;unicode-bidi:plaintext}}
+.sl-quoted{{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.84rem;line-height:1.45;color:{colours.faint};border-left:3px solid {colours.accent};padding:.1rem 0 .1rem .6rem;margin:.3rem 0;unicode-bidi:plaintext}}
 .sl-facts dt{{color:{colours.faint};font-weight:400;margin:0;font-size:inherit}}.sl-facts dd{{margin:0;font-size:inherit;overflow-wrap:anywhere}}
 </style>"""
 
@@ -76,11 +79,6 @@ def follow() -> None:
         return
     state.adopt(corpus=target.corpus, configuration=target.configuration, question=target.question, filters=Filters())
     st.switch_page(EXPLORE, query_params=to_parameters(target))
-
-
-def address_of(run: Run, place: int, question: int) -> Address:
-    """A question of a run under one of its configurations; raises InvalidInput for one that this version cannot read."""
-    return Address(run.manifest.configurations[place].configuration, run.manifest.corpus, run.questions[question].text)
 
 
 def go(run_id: str, place: int, question: int) -> None:
@@ -115,6 +113,7 @@ def draw_results(colours: Palette) -> None:
         "Effects": draw_effects,
         "Questions": draw_questions,
         "Head to head": draw_duel,
+        "Answers": lab_answers.draw_answers,
         "Details": draw_details,
     }
     if SECTION not in st.session_state and KEPT_SECTION in st.session_state:  # Streamlit forgets it at a page switch
@@ -143,7 +142,7 @@ def _choose_run(current: Run) -> None:
 
 
 def _choose_metric(run: Run) -> str:
-    there = [name for name in run.manifest.metrics if name != "refused"]  # of which more is not better
+    there = analysis.rankable_metrics(run)
     if st.session_state.get(METRIC) not in there:
         st.session_state[METRIC] = default_metric(run)
     return str(
@@ -155,18 +154,6 @@ def _choose_metric(run: Run) -> str:
             persist_state="session",
         )
     )
-
-
-def draw_chart(chart: Chart) -> None:
-    """A chart with what stands around it: title, what it is of, letters, the picture, numbers, rows."""
-    st.html(f'<h2 class="sl-h">{escape(chart.title)}</h2><div class="sl-small">{escape(chart.subtitle)}</div>')
-    if chart.key:
-        st.html(charts.key_html(chart.key))
-    st.plotly_chart(chart.figure, theme=None, config=PLOT_CONFIG, key=f"lab {chart.name}", alt=chart.alt)
-    if chart.listed:
-        st.html(f'<ul class="sl-front">{"".join(f"<li>{escape(line)}</li>" for line in chart.listed)}</ul>')
-    if chart.rows:
-        draw_data(chart.rows, chart.name)
 
 
 def draw_leaderboard(run: Run, metric: str, colours: Palette) -> None:
@@ -189,11 +176,6 @@ def draw_leaderboard(run: Run, metric: str, colours: Palette) -> None:
         st.html(findings_html([*lab_data.findings_of(run, tried), *([other] if other else [])]))
     with st.container(key="lab-confirm"):
         lab_confirm.draw_confirm(run, made)
-
-
-def findings_html(sentences: Sequence[str]) -> str:
-    """The findings as paragraphs, escaped."""
-    return f'<div class="sl-findings">{"".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)}</div>'
 
 
 def board_table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -282,7 +264,7 @@ def draw_kinds(run: Run, metric: str, colours: Palette) -> None:
     """The kinds of questions, and what was refused of each sort."""
     made = lab_data.board_of(run, metric)
     chosen = choose_lettered(run, made)
-    draw_chart(charts.by_kind_chart(lab_data.kinds_of(run, metric), colours, metric=metric, highlights=chosen))
+    draw_chart(by_judge(run, metric, charts.by_kind_chart(lab_data.kinds_of(run, metric), colours, metric=metric, highlights=chosen)))
     if refusals := lab_data.refusals_of(run):
         st.html(f'<h2 class="sl-h">Refusals (exploratory)</h2><div class="sl-small">{escape(REFUSALS)}</div>')
         rows = [{"configuration": row["configuration"], **refusal_cells(row)} for row in refusals]
@@ -301,7 +283,7 @@ def draw_effects(run: Run, metric: str, colours: Palette) -> None:
             )
         )
     for made in found:
-        draw_chart(charts.effect_chart(made, colours))
+        draw_chart(by_judge(run, made.metric, charts.effect_chart(made, colours)))
 
 
 def draw_questions(run: Run, metric: str, colours: Palette) -> None:
@@ -332,7 +314,7 @@ def draw_questions(run: Run, metric: str, colours: Palette) -> None:
     shown = [order[place] for place in parts[min(at, len(parts) - 1)]]
     rows = lab_data.cells_of(run, metric, shown, columns)
     ranks = {row.place: rank for rank, row in enumerate(made.rows, start=1)}
-    chart = charts.heat_map(rows, colours, metric=metric, ranks=ranks)
+    chart = by_judge(run, metric, charts.heat_map(rows, colours, metric=metric, ranks=ranks))
     part = parts[min(at, len(parts) - 1)]
     st.html(
         f'<h2 class="sl-h">{chart.title}</h2><div class="sl-small">{escape(chart.subtitle)} Here: {part.start + 1:,} to {part.stop:,} of '
@@ -412,7 +394,7 @@ def draw_duel(run: Run, metric: str, colours: Palette) -> None:
         st.html(cards.notice(["Choose two different configurations."]))
         return
     made = lab_data.duel_of(run, sides[0], sides[1], metric)
-    chart = charts.duel_chart(made, colours)
+    chart = by_judge(run, metric, charts.duel_chart(made, colours))
     draw_chart(chart)
     _draw_duel_rows(run, chart.rows, sides)
 
@@ -439,16 +421,7 @@ def _draw_duel_rows(run: Run, rows: Sequence[Mapping[str, Any]], sides: Sequence
             asked = f'<div class="sl-asked-of" dir="auto">{escape(row["text"])} <span>{escape(row["kind"])}</span></div>'
             st.html(asked, width="stretch")
             for letter, side in zip("AB", sides, strict=True):
-                _link(run, side, place_of[row["question"]], f"{letter} {number(row[letter])} →")
-
-
-def _link(run: Run, place: int, question: int, label: str) -> None:
-    """A link to Explore with a question under a configuration; nothing for one that this version cannot read."""
-    try:
-        target = address_of(run, place, question)
-    except SittError:
-        return
-    st.page_link(EXPLORE, label=plain_label(label), query_params=to_parameters(target))
+                link(run, side, place_of[row["question"]], f"{letter} {number(row[letter])} →")
 
 
 def draw_details(run: Run, metric: str, colours: Palette) -> None:

@@ -17,6 +17,7 @@ from evals.confirm import Confirmation
 from evals.findings import metric_words
 from evals.golden import FLOOR, UNANSWERABLE, GoldenSet
 from evals.metrics import ANSWER_METRICS
+from evals.qualities import BY_QUALITY
 from evals.report import default_metric
 from evals.results import Run
 from evals.statistics import confirmation_level
@@ -46,7 +47,7 @@ def draw_confirm(run: Run, made: Board) -> None:
     )
     lab_runs.say_refused()
     try:
-        subject = _subject(run)
+        subject = subject_of(run)
         path = confirm.log_file(subject, lab_data.settings())
         uses = confirm.uses(path)
     except SittError as error:
@@ -66,7 +67,7 @@ def draw_confirm(run: Run, made: Board) -> None:
     _draw_uses(uses, path)
 
 
-def _subject(run: Run) -> Subject:
+def subject_of(run: Run) -> Subject:
     """The golden set and the corpus of a run, as they are now; raises NotFound, InvalidInput or StoreError."""
     manifest = run.manifest
     corpus = state.workshop().corpus(manifest.corpus)
@@ -128,7 +129,7 @@ def _choose(where: DeltaGenerator, label: str, key: str, options: Sequence[Optio
 
 def confirmed_metric(run: Run, metric: str) -> str:
     """The metric that the page is by, or the run's own where that one judges answers; empty where both do."""
-    return next((each for each in (metric, default_metric(run)) if each not in ANSWER_METRICS), "")
+    return next((each for each in (metric, default_metric(run)) if each not in ANSWER_METRICS and each not in BY_QUALITY), "")
 
 
 def baselines(run: Run, names: Sequence[str], order: Sequence[int]) -> dict[str, str]:

@@ -5,13 +5,15 @@ from typing import Any
 
 import streamlit as st
 
-from evals import analysis, results
+from evals import analysis, judged, results, verdicts
 from evals.analysis import Board, Duel, Effect
 from evals.findings import findings
+from evals.metrics import ANSWER_METRICS
 from evals.report import default_metric
 from evals.results import END, MANIFEST, ROWS, TABLE, Run
 from evals.run import corpus_sha256
-from sitt_core import jobs
+from evals.verdicts import Noise
+from sitt_core import jobs, notes
 from sitt_core.errors import NotFound, SittError
 from sitt_core.jobs import Job
 from sitt_core.settings import Settings
@@ -30,8 +32,9 @@ def settings() -> Settings:
 
 def stamp(run: Run) -> Stamp:
     """Changes whenever a run's figures might: with its rows, its state and what failed; a new name changes nothing."""
-    sizes = [(run.folder / name).stat().st_size if (run.folder / name).is_file() else -1 for name in (TABLE, ROWS)]
-    return (run.manifest.id, run.state, *sizes, *run.failures)
+    files = (TABLE, ROWS, judged.ROWS)
+    sizes = [(run.folder / name).stat().st_size if (run.folder / name).is_file() else -1 for name in files]
+    return (run.manifest.id, run.state, *sizes, run.judged, *run.failures)
 
 
 def all_runs() -> list[Run]:
@@ -39,8 +42,8 @@ def all_runs() -> list[Run]:
     folder = settings().runs_dir
     found: list[object] = [str(folder)]
     for manifest in sorted(folder.glob(f"*/{MANIFEST}")):
-        end = manifest.with_name(END)
-        times = [path.stat().st_mtime_ns if path.exists() else 0 for path in (manifest, end)]
+        paths = (manifest, manifest.with_name(END), manifest.with_name(judged.ABOUT))
+        times = [path.stat().st_mtime_ns if path.exists() else 0 for path in paths]
         found.append((manifest.parent.name, *times, jobs.is_locked(manifest.with_name("running.lock"))))
     return _runs(tuple(found))
 
@@ -59,6 +62,11 @@ def run_of(run_id: str) -> Run | None:
 def job_key(run_id: str) -> str:
     """What the job of a run is found by."""
     return f"eval:{run_id}"
+
+
+def judge_key(run_id: str) -> str:
+    """What the judging of a run is found by: one at a time."""
+    return f"judge:{run_id}"
 
 
 def job_of(run: Run) -> Job | None:
@@ -156,6 +164,44 @@ def trouble_of(run: Run) -> list[dict[str, Any]]:
 def errors_of(run: Run) -> Mapping[int, int]:
     """How many rows of each configuration could not be scored."""
     return results.errors(run)
+
+
+def is_answered(run: Run) -> bool:
+    """Whether a run asked for answers."""
+    return any(name in ANSWER_METRICS for name in run.manifest.metrics)
+
+
+@st.cache_data(show_spinner="Reading the verdicts …", max_entries=KEPT, hash_funcs=HASH)
+def qualities_of(run: Run) -> list[dict[str, Any]]:
+    """The rows of every metric of answers and configuration."""
+    return verdicts.quality_rows(run)
+
+
+@st.cache_data(show_spinner="Putting it in words …", max_entries=KEPT, hash_funcs=HASH)
+def verdict_findings_of(run: Run) -> list[str]:
+    """What judged answers say, in sentences."""
+    return verdicts.verdict_findings(run)
+
+
+@st.cache_resource(show_spinner="Comparing the repeats …", max_entries=KEPT, hash_funcs=HASH)
+def noise_of(run: Run) -> list[Noise]:
+    """How much verdicts vary when nothing changed."""
+    return verdicts.noise(run)
+
+
+def logged_of(run: Run) -> list[notes.Logged]:
+    """The answers that were given on Ask from the run's corpus and have a thumb; raises StoreError."""
+    folder = settings().notes_dir
+    found: list[notes.Logged] = []
+    for conversation in notes.conversations(folder, corpus=run.manifest.corpus, most=MOST_CONVERSATIONS):
+        try:
+            found += [each for each in notes.conversation_answers(folder, conversation.id) if each.thumb]
+        except NotFound:  # deleted in another window since it was listed
+            continue
+    return found
+
+
+MOST_CONVERSATIONS = 1_000
 
 
 def corpus_changed(run: Run) -> str:

@@ -31,6 +31,7 @@ PATH = "a path …"
 GOLDEN = {FIELD_GUIDE: "the bundled field guide, and yours about it", OWN: "yours, from the Questions page", PATH: PATH}
 """The golden sets that may be asked, with what the form calls them."""
 CURRENT = "current"
+ANSWERS = "lab answers"
 BASES, FIELDS, VALUES, NAME, BASELINE = "lab presets", "lab fields", "lab values", "lab new name", "lab baseline"
 
 
@@ -231,8 +232,8 @@ def _choose_metrics() -> tuple[str, ...]:
         )
     answers = st.checkbox(
         "Answers too",
-        key="lab answers",
-        help=f"Every question is answered under every configuration: {', '.join(ANSWER_METRICS)}.",
+        key=ANSWERS,
+        help=f"Every question is answered under every configuration: {', '.join(ANSWER_METRICS)}. A judge may read them afterwards.",
         persist_state="session",
     )
     return (*(chosen or DEFAULT_METRICS), *(ANSWER_METRICS if answers else ()))

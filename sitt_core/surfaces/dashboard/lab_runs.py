@@ -274,6 +274,7 @@ def run_row(run: Run) -> dict[str, Any]:
         "took": human_seconds(run.seconds) if run.seconds else "",
         "skipped": len(manifest.skipped),
         "failed": len(run.failures),
+        "judged by": run.judged.judge if run.judged else "",
         "run": manifest.id,
     }
 
