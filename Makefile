@@ -16,7 +16,7 @@ run: ## Serve the dashboard on http://127.0.0.1:8501; another port: make run POR
 	@sh scripts/bootstrap.sh run
 	@$(VENV_PYTHON) -m sitt_core.surfaces.serve $(if $(PORT),--port "$(PORT)")
 
-demo-llm: ## Serve the dashboard with a pretend language model on loopback, to see answers stream without a key
+demo-llm: ## Serve the dashboard with pretend language models on loopback, to see answers, judging and drafts without a key
 	@sh scripts/bootstrap.sh run
 	@$(VENV_PYTHON) -m tests.fakes.demo $(if $(PORT),--port "$(PORT)")
 
