@@ -360,6 +360,8 @@ def test_the_page_is_accessible_and_fits(profile: BrowserContext, lab: Lab) -> N
     tick(page, 1)
     look()
     open_section(page, "Drafts")
+    page.get_by_text("Draft questions by a language model").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("has no index yet")  # which drafts would be tried out on
     look()
     page.get_by_role("button", name="Accept …").click()
     page.get_by_role("button", name="Keep it").wait_for()
