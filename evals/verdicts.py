@@ -236,7 +236,7 @@ def agreement_sentence(listed: Sequence[Agreement]) -> str:
         return ""
     most = max(each.n for each in listed)
     if most < FEW_THUMBS:
-        return f"{most} thumbs are too few to say whether the judge sees answers as people do: {FEW_THUMBS} or more begin to."
+        return f"{counted(most, 'thumb')} {'is' if most == 1 else 'are'} too few to say whether the judge sees answers as people do: {FEW_THUMBS} or more begin to."
     best = max(listed, key=lambda each: each.share.mean or 0.0)
     return f"Of the metrics held against {most} thumbs, {best.metric} agrees with people the most often: {short(best.share.mean or 0.0)} of {best.n}."
 

@@ -274,9 +274,10 @@ def test_a_choice_is_confirmed_on_sealed_questions(page: Page, profile: BrowserC
 
 
 @pytest.mark.browser
-def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, served_lab: Lab) -> None:
+def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, served_lab: Lab, tmp_path: Path) -> None:
     """What it costs is said before, a tick begins it, a budget ends it, a higher one goes on; then charts, claims, and a thumb that counts."""
-    run = served_lab.run("keyword=bm25s,off", name="to judge", metrics=["answers"])
+    write_questions(tmp_path / "few.yaml", questions()[:8])
+    run = served_lab.run("keyword=bm25s,off", golden=tmp_path / "few.yaml", name="to judge", metrics=["answers"])
     opened(page, served_lab.url)
     main, begin = page.get_by_test_id("stMain"), page.get_by_role("button", name="Judge", exact=True)
     choose(page, "Run", "to judge")
@@ -285,7 +286,7 @@ def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, 
     choose(page, "Metrics of answers", "groundedness")
     page.keyboard.press("Escape")
     settle(page)
-    expect(main).to_contain_text("48 answers to be judged, 0 are already")
+    expect(main).to_contain_text("16 answers to be judged, 0 are already")
     expect(main).to_contain_text(re.compile(r"About \d+ calls of the judge, [\d,]+ tokens, at most about \$0\.\d\d"))
     expect(begin).to_be_disabled()
     budget = page.get_by_role("spinbutton", name="Budget in tokens")
@@ -307,7 +308,7 @@ def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, 
     settle(page)
     main.get_by_text("Spend that").click()
     page.get_by_role("button", name=re.compile("^(Go on|Judge)$")).click()
-    expect(main).to_contain_text(re.compile(r"Judged: \d+ of 48 answers"))
+    expect(main).to_contain_text(re.compile(r"Judged: \d+ of 16 answers"))
     another = window(profile, 390, "dark")
     linked(another, served_lab.url)
     section(another, "Answers")
@@ -318,7 +319,7 @@ def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, 
     expect(main.locator(".js-plotly-plot")).to_have_count(1)
     made = results.open_run(served_lab.data_dir / "runs", run.manifest.id)
     assert made.judged is not None
-    assert len(judged.own(made.folder)) == 48
+    assert len(judged.own(made.folder)) == 16
     expect(main).to_contain_text(f"Answers were judged by claude {JUDGE} at {served_lab.claude.url}.")
     assert violations(page, "Charts") == []
 
@@ -337,7 +338,7 @@ def test_answers_are_judged_read_and_rated(page: Page, profile: BrowserContext, 
     main.get_by_role("button", name="Thumb up").or_(main.locator("[data-testid=stFeedback] button")).first.click()
     settle(page)
     view(page, "Noise and agreement")
-    expect(main).to_contain_text("1 thumbs are too few to say")
+    expect(main).to_contain_text("1 thumb is too few to say")
     assert list(judged.thumbs(made.folder).values()) in (["up"], ["down"])
     expect(page.get_by_role("combobox", name="Metric")).to_be_visible()
     choose(page, "Metric", "groundedness")
