@@ -525,7 +525,7 @@ def test_doctor_reports_every_check(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setitem(build.EMBEDDERS, "minilm", missing)
     result = run("doctor", "--json")
-    assert (result.exit_code, result.stderr) == (1, "1 of 8 checks failed: embedder\n")
+    assert (result.exit_code, result.stderr) == (1, "1 of 9 checks failed: embedder\n")
     checks = json.loads(result.stdout)["checks"]
     assert all(check.keys() == {"name", "state", "detail", "remedy"} for check in checks)
     assert [check["remedy"] for check in checks if check["state"] == "failed"] == ["Install them."]
