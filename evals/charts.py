@@ -626,10 +626,10 @@ def quality_chart(rows: Sequence[Row], colours: Palette, *, metric: str, judge: 
     listed = [held[place] for place in order if place in held]
     less = any(row["less is better"] for row in listed)
     drawn = listed[:MOST_SMALL]
-    missing = any(row["n"] < row["of"] for row in listed)
+    missing = _missing_words(listed)
     said = [
         f"{meaning} Means over {_counts(listed)} questions; {methods(listed)}.",
-        "Open marks: scores are missing; thin line: from all of those 0 to all 1." if missing else "",
+        f"Open marks: scores are missing ({missing}); thin line: from all of those 0 to all 1." if missing else "",
         f"Drawn: the first {MOST_SMALL} of {len(listed)}." if len(listed) > MOST_SMALL else "",
         f"Judge: {judge}.",
     ]
@@ -664,7 +664,7 @@ def missing_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _quality_dots(rows: Sequence[Row], colours: Palette, *, axis: str) -> go.Figure:
     figure = go.Figure(layout=template(colours))
     there = [(at, row) for at, row in enumerate(rows) if row["mean"] is not None]
-    low, high = _reach([{"mean": None, "low": 0.0, "high": 1.0}, *(row for _, row in there)], 0.02)
+    low, high = _reach([{"mean": None, "low": 0.0, "high": 1.0}, *(row for _, row in there)], 0.035)
     for at, row in enumerate(rows):
         if row["n"] < row["of"]:
             figure.add_scatter(
@@ -691,26 +691,29 @@ def _quality_dots(rows: Sequence[Row], colours: Palette, *, axis: str) -> go.Fig
         customdata=[[plain(row["configuration"]), number(row["mean"]), _told(row)[0], _quality_told(row)] for _, row in there],
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}%{customdata[2]}<br>%{customdata[3]}<extra></extra>",
     )
-    names = [f"{_elided(row['configuration'], _SMALL_LABEL)}{_missing_counts(row, colours)}" for row in rows]
+    names = [_elided(row["configuration"], _SMALL_LABEL) for row in rows]
     _text(figure, [low] * len(rows), [at - 0.4 for at in range(len(rows))], names, colours, anchor="middle right", size=12)
-    values = [f"<b>{number(row['mean'])}</b>" if row["mean"] is not None else "no score" for row in rows]
+    values = [f"<b>{number(row['mean'])}</b>{_of(row, colours)}" for row in rows]
     _text(figure, [high] * len(rows), list(range(len(rows))), values, colours, anchor="middle right", size=12)
     figure.update_xaxes(range=[low, high], title=_axis_title(axis), showgrid=True, gridcolor=colours.line, nticks=6, automargin=True)
     figure.update_yaxes(range=[len(rows) - 0.45, -0.85], visible=False)
-    figure.update_layout(height=int(60 + 40 * max(1, len(rows))), margin={"l": 8, "r": 64, "t": 4, "b": 8})
+    figure.update_layout(height=int(60 + 40 * max(1, len(rows))), margin={"l": 8, "r": 92, "t": 4, "b": 8})
     return figure
 
 
-_SMALL_LABEL = 34
+_SMALL_LABEL = 44
 
 
-def _missing_counts(row: Row, colours: Palette) -> str:
-    """n of m and what is missing, where anything is."""
-    if row["n"] == row["of"]:
-        return ""
-    counts = {"undefined": sum(row["undefined"].values()), "failed": sum(row["failed"].values()), "waiting": row["waiting"]}
-    told = ", ".join([f"{row['n']:,} of {row['of']:,}", *(f"{count:,} {what}" for what, count in counts.items() if count)])
-    return f' <span style="color:{colours.faint}">{told}</span>'
+def _of(row: Row, colours: Palette) -> str:
+    """n of m where fewer are defined."""
+    return f' <span style="color:{colours.faint}">{row["n"]:,}/{row["of"]:,}</span>' if row["n"] < row["of"] else ""
+
+
+def _missing_words(rows: Sequence[Row]) -> str:
+    """How many scores of all configurations are undefined, failed or awaited; empty where none is missing."""
+    counts = {what: sum(sum(row[what].values()) for row in rows) for what in ("undefined", "failed")}
+    counts["not judged yet"] = sum(row["waiting"] for row in rows)
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def _quality_told(row: Row) -> str:

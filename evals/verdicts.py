@@ -139,13 +139,13 @@ def noise_row(each: Noise) -> dict[str, Any]:
     alone = repeats_alone(each)
     return {
         "metric": each.metric,
-        "repeats": each.repeats,
-        "answers": each.questions,
-        "SD, judged again": each.judge,
-        "SD, written again": each.generator,
+        "beyond noise": None if alone is None else each.difference > alone,
         "largest difference": each.difference,
         "from repeats alone": alone,
-        "beyond noise": None if alone is None else each.difference > alone,
+        "SD, judged again": each.judge,
+        "SD, written again": each.generator,
+        "repeats": each.repeats,
+        "answers": each.questions,
     }
 
 
@@ -328,6 +328,10 @@ def verdict_findings(run: Run) -> list[str]:
     return [*said, *_told_apart(run), *_missing_sentences(run), *_noise_sentences(run)]
 
 
+SAME = 1e-9
+"""Means that differ by no more are the same."""
+
+
 def _told_apart(run: Run) -> Iterator[str]:
     assert run.judged is not None
     for metric in (name for name in rankable_metrics(run) if name in run.judged.metrics):
@@ -337,8 +341,9 @@ def _told_apart(run: Run) -> Iterator[str]:
             continue
         best = there[0]
         mean = short(best.standing.mean.mean or 0.0, 3)
-        if len(made.rows) == 1:
-            yield f"{metric}: {mean}."
+        equal = sum(abs((row.standing.mean.mean or 0.0) - (best.standing.mean.mean or 0.0)) <= SAME for row in there)
+        if len(made.rows) == 1 or equal == len(made.rows):
+            yield f"{metric}: {mean}{' for every configuration' if equal > 1 else ''}."
         elif len(there) == 1:
             yield f"{metric}: {best.label} {mean}; {made.rows[1].label} is not comparable: {made.rows[1].standing.why_not}."
         elif made.leaderboard.ties is None:

@@ -523,7 +523,8 @@ class TestAnswers:
         assert list(dots.marker.symbol) == ["circle-open", "circle"]
         assert np.allclose(np.array(dots.x) + dots.error_x.array, [row["high"] for row in reversed(rows[:2])])
         assert (list(line.x), list(line.y)) == ([0.5, 1.0], [0, 0])
-        assert any("30 of 60, 20 undefined, 10 failed" in text for text in texts(chart))
+        assert any(text.startswith("<b>1.00</b>") and "30/60" in text for text in texts(chart))
+        assert "scores are missing (20 undefined, 10 failed)" in chart.subtitle
         assert "0.50 if all missing were 0, 1.00 if all were 1" in dots.customdata[0][3]
         assert "&lt;b&gt;" in dots.customdata[0][3] or "<b>" not in dots.customdata[0][3]
 

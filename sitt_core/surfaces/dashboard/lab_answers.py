@@ -1,6 +1,7 @@
 """The Lab page's section about answers: what judges say of them, as charts that show what is missing, and how far that may be trusted."""
 
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -96,7 +97,7 @@ def draw_trust(run: Run) -> None:
         st.html(f'<div class="sl-small">Judge: {escape(run.judged.judge)}.</div>')
 
 
-_THREE = {
+_THREE: dict[str, Any] = {"metric": st.column_config.Column(width=165)} | {
     name: st.column_config.NumberColumn(name, format="%.3f")
     for name in (
         "SD, judged again",
