@@ -68,7 +68,7 @@ def _choose_order(run: Run) -> list[int]:
     key = f"{BY} {run.manifest.id}"
     if st.session_state.get(key) not in there:
         st.session_state[key] = first_metric(run)
-    metric = left.selectbox("Sorted by", there, key=key, persist_state="session")
+    metric = left.selectbox("Sorted by", there, key=key, on_change=_first_question, args=(run.manifest.id,), persist_state="session")
     kinds = middle.multiselect(
         "Kinds",
         list(dict.fromkeys(asked.kind for asked in run.questions)),
@@ -80,6 +80,12 @@ def _choose_order(run: Run) -> list[int]:
     scored = lab_data.order_of(run, metric, different)
     others = () if different else sorted(set(range(len(run.questions))) - set(scored))
     return [place for place in (*scored, *others) if not kinds or run.questions[place].kind in kinds]
+
+
+def _first_question(run_id: str) -> None:
+    """Another order begins with its first question."""
+    state.acted()
+    st.session_state.pop(f"{QUESTION} {run_id}", None)
 
 
 def first_metric(run: Run) -> str:
@@ -174,7 +180,7 @@ def _verdict_html(supported: object, yes: str = "supported", no: str = "not supp
 def _claim_html(claim: Mapping[str, Any], passages: Sequence[tuple[str, str]]) -> str:
     """A claim with its verdict; unfolded, the judge's reason and the passages that support it."""
     shown = "".join(
-        f'<div class="sl-small">passage {at}: {escape(passages[at - 1][0])}</div>{_quoted_html(passages[at - 1][1][:PASSAGE_SHOWN])}'
+        f'<div class="sl-small">passage {at}: {escape(passages[at - 1][0])}</div>{_quoted_html(_beginning(passages[at - 1][1]))}'
         for at in claim.get("passages", ())
         if 1 <= at <= len(passages)
     )
@@ -183,6 +189,10 @@ def _claim_html(claim: Mapping[str, Any], passages: Sequence[tuple[str, str]]) -
         f"<li><details><summary>{_verdict_html(claim.get('supported'))} {escape(str(claim.get('claim', '')))}{named}</summary>"
         f"<p>Reason: {escape(str(claim.get('reason', '')) or 'none given')}</p>{shown}</details></li>"
     )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= PASSAGE_SHOWN else f"{text[:PASSAGE_SHOWN].rstrip()} …"
 
 
 def _quoted_html(text: str) -> str:
