@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -16,17 +17,19 @@ from evals import analysis, judged, results
 from evals.confirm import Confirmation, uses
 from evals.golden import GoldenSet, Question, Quote, write_questions
 from evals.grid import Grid, expand, parse_grid
+from evals.judging import JudgePlan
 from evals.results import Run
 from evals.run import Plan, Selection, choose_metrics, execute, plan_run, start
 from evals.subject import open_questions
+from evals.verdicts import AnswerView
 from sitt_core import notes
-from sitt_core.build import Workshop
+from sitt_core.build import JudgeModel, Workshop
 from sitt_core.configuration import configure
 from sitt_core.errors import Cancelled, InvalidInput
 from sitt_core.ingest import Estimate
-from sitt_core.jobs import Job
+from sitt_core.jobs import Job, State
 from sitt_core.settings import Settings
-from sitt_core.surfaces.dashboard import lab, lab_confirm, lab_data, lab_new, lab_runs
+from sitt_core.surfaces.dashboard import lab, lab_confirm, lab_data, lab_judge, lab_new, lab_runs, lab_sides
 from tests.dashboard.conftest import command, served, settle, window
 from tests.dashboard.test_corpus import ANIMALS, BARE, choose, write_notes
 from tests.fakes.claude import FakeClaude
@@ -219,11 +222,14 @@ def test_it_is_accessible_and_fits(profile: BrowserContext, served_lab: Lab) -> 
     served_lab.run("keyword=bm25s,off", "top_k=3,5", name="to look at")
     page = window(profile, 390, "dark")
     linked(page, served_lab.url)
-    for name in ("Leaderboard", "Curves", "Trade-off", "Kinds", "Effects", "Questions", "Head to head", "Details"):
+    for name in ("Leaderboard", "Curves", "Trade-off", "Kinds", "Effects", "Questions", "Head to head", "Answers", "Details"):
         section(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         if name in ("Leaderboard", "Questions"):
             assert violations(page, name) == []
+    section(page, "Answers")
+    page.get_by_role("button", name="New run with answers").click()
+    expect(page.get_by_role("checkbox", name="Answers too")).to_be_checked()
     for name in ("New run", "All runs"):
         view(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -481,6 +487,120 @@ class TestProgress:
         row = {"configuration": "a", "done": 30, "questions": 60, "mean": 0.5, "low": 0.33, "high": 0.67, "n": 30, "of": 60}
         assert lab_runs.partial_row(row)["mean so far"] == "0.50 (0.33–0.67)"
         assert lab_runs.partial_row({**row, "mean": None, "low": None})["mean so far"] == "–"
+
+
+class TestJudging:
+    plan = JudgePlan(
+        JudgeModel("claude", "m", "http://127.0.0.1:9", 100, None, True), ("groundedness",), 1, ((0, 0, 0, 0),), 3, 1, 900, None, 0
+    )
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({}, "About 1 call of the judge, 900 tokens, at a price that is not known here. What is in the cache costs nothing."),
+            ({"dollars": 0.5, "repeats": 3, "rewritten": 2}, "2 answers written anew, which shows how much the generator varies."),
+            ({"dollars": 0.5, "calls": 2}, "About 2 calls of the judge, 900 tokens, at most about $0.50."),
+            ({"calls": 0, "tokens": 0, "dollars": 0.0}, "Nobody is asked and nothing charged."),
+            ({"units": ()}, "<b>Everything is judged</b>: 3 answers"),
+        ],
+        ids=["unknown price", "repeats", "paid", "free", "nothing left"],
+    )
+    def test_what_it_takes(self, changes: dict[str, Any], words: str) -> None:
+        """Answers, calls, tokens, money."""
+        assert words in lab_judge.plan_html(replace(self.plan, **changes))
+
+    def test_who_would_judge(self) -> None:
+        """With the address, and that it wrote some of the answers; without a key what can be had, and the variables to set."""
+        assert "claude m at http://127.0.0.1:9" in lab_judge.who_html(self.plan.judge, None)
+        assert "It wrote some of the answers itself" in lab_judge.who_html(self.plan.judge, None)
+        without = lab_judge.who_html(None, replace(RUN_JUDGE, model="<img>"))
+        for name in (
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GROQ_API_KEY",
+            "JUDGE_PROVIDER",
+            "JUDGE_MODEL",
+            "rouge-l",
+            "semantic-similarity",
+        ):
+            assert name in without
+        assert "<img" not in without
+
+    @pytest.mark.parametrize(
+        ("state", "message", "said"),
+        [
+            ("done", "", ""),
+            ("cancelled", "Stopped.", "The last judging was stopped."),
+            (
+                "failed",
+                "expected the budget to last for 2 answers more; got 9 of 10 tokens spent. Raise it.",
+                "ended the last judging: 9 of 10",
+            ),
+            ("failed", "expected a key; got none.", "did not end: expected a key; got none."),
+        ],
+    )
+    def test_how_the_last_one_ended(self, state: State, message: str, said: str) -> None:
+        """Nothing of one that is whole."""
+        words = lab_judge.ended_in_words(Job("j", "t", "k", state, 0.0, message=message))
+        assert (words == "") == (said == "")
+        assert said in words
+
+    def test_how_far(self) -> None:
+        """Answers of answers, with what is loaded first."""
+        job = TestProgress.job
+        assert lab_judge.progress(replace(job, stage="judge"), 0) == (0.5, "Judged: 600 of 1,200 answers (about 10 s left)")
+        assert lab_judge.progress(replace(job, stage="load ragas"), 0) == (0.0, "Judging: first, load ragas …")
+        assert lab_judge.progress(None, 3) == (0.0, "Being judged: 3 answers so far.")
+
+    def test_its_command(self, tmp_path: Path) -> None:
+        """Everything chosen, each value with its option, so that no value is taken for an option."""
+        run = a_run(tmp_path, [entry()], columns(GOOD))
+        made = lab_judge.arguments_of(run, ["groundedness"], ["-x"], 3, again=True, dollars=0.5, tokens=None)
+        assert made == [
+            "ragas",
+            run.manifest.id,
+            "--metrics=groundedness",
+            "--kinds=-x",
+            "--repeats=3",
+            "--budget-usd=0.5",
+            "--again",
+            "--yes",
+        ]
+
+    def test_an_answer_to_be_read(self) -> None:
+        """Each claim has a sign and a word, its reason and its passage; all of it is text."""
+        claims = [
+            {"claim": "It walks.", "supported": 1, "passages": [2], "reason": "It says so."},
+            {"claim": HOSTILE, "supported": 0, "passages": [], "reason": HOSTILE},
+        ]
+        sentences = [{"sentence": f"It walks {HOSTILE}", "claims": claims}]
+        statements = {"context-precision": claims[:1], "faithfulness": claims}
+        view_ = AnswerView(
+            0, HOSTILE, HOSTILE, False, "", {"rouge-l": 0.5}, {"faithfulness": HOSTILE}, sentences, statements, {"rubric": HOSTILE}
+        )
+        made = lab_sides.answer_html(view_, [("Ahool", "first"), (HOSTILE, f"second {HOSTILE}")])
+        for told in (
+            "✓ supported",
+            "✗ not supported",
+            "Reason: It says so.",
+            "passage 2",
+            "second ",
+            "1 of 1 passages help",
+            "1 of 2 supported",
+        ):
+            assert told in made
+        assert not re.search(r"<(?!/?(article|h2|div|b|span|ul|li|details|summary|p|dl|dt|dd)\b)", made)
+        refused = lab_sides.answer_html(replace(view_, refused=True, sentences=()), [])
+        assert "Refused." in refused
+
+    def test_questions_are_sorted_by_what_was_judged(self, tmp_path: Path) -> None:
+        """Else by the run's own metric; a judged one cannot be confirmed."""
+        run = a_run(tmp_path, [entry()], columns(GOOD))
+        assert lab_sides.first_metric(run) == "recall@5"
+        made = with_verdicts(run, {"rouge-l": columns(GOOD), "faithfulness": columns(GOOD)})
+        assert lab_sides.first_metric(made) == "faithfulness"
+        assert lab_confirm.confirmed_metric(made, "faithfulness") == "recall@5"
+        assert lab_data.stamp(made) != lab_data.stamp(run)
 
 
 class TestConfirming:
