@@ -216,7 +216,13 @@ def _every_metric(run: Run) -> str:
         }
         for row in analysis.metric_means(run)
     ]
-    return f"<p>Means over the headline's questions, n in brackets; the intervals of one of them stand on the leaderboard. Choosing by any other is exploratory.</p>{_table(rows, most=1000)}"
+    return f"<p>Means over the headline's questions, n in brackets; the intervals of one of them stand on the leaderboard. Choosing by any other is exploratory.{_judged_by(run)}</p>{_table(rows, most=1000)}"
+
+
+def _judged_by(run: Run) -> str:
+    """Who gave the scores of answers, escaped, where somebody did."""
+    asked = [name for name in run.judged.metrics if BY_QUALITY[name].judged] if run.judged else []
+    return f" {escape(', '.join(asked))}: judged by {escape(run.judged.judge)}." if run.judged and asked else ""
 
 
 def _refusals(run: Run) -> str:
@@ -270,7 +276,9 @@ def _disagreements(run: Run, metric: str, made: Board) -> str:
     listed = f"{len(order):,} of the {len(run.questions):,} questions" + (
         f"; the first {DISAGREEMENTS} of them" if len(order) > DISAGREEMENTS else ""
     )
-    return f"<p>By {escape(metric_words(metric))} configurations differ in {listed}. How many of the configurations is in brackets.</p>{_table(rows)}"
+    judge = judge_of(run, metric)
+    said = f"By {metric_words(metric)} configurations differ in {listed}. How many of the configurations is in brackets.{f' Judge: {judge}.' if judge else ''}"
+    return f"<p>{escape(said)}</p>{_table(rows)}"
 
 
 def _section(title: str, inner: str) -> str:

@@ -197,6 +197,8 @@ def test_judged_answers_have_their_section(run: Run, seen: Seen, tmp_path: Path)
     ]
     other = Seen(report_html(judged_run, metric="groundedness"))
     assert "Leaderboard (exploratory)" in other.said
+    assert "How many of the configurations is in brackets. Judge: claude claude-fake-judge at" in other.said
+    assert "faithfulness, groundedness: judged by claude claude-fake-judge at" in said
     assert {tag for tag, _ in judged_seen.elements}.isdisjoint({"img", "iframe", "object", "svg", "a"})
 
 

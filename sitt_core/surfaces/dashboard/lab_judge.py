@@ -56,16 +56,17 @@ def draw_state(run: Run) -> bool:
     if judged.is_being_judged(run.folder):
         _watch(run.manifest.id, "")
         return True
-    if job is not None and (sentence := ended_in_words(job)) and not _is_whole(run):
+    if job is not None and (sentence := ended_in_words(job)) and not _went_on_since(run, job):
         st.html(cards.notice([sentence], problem=job.state != "cancelled"))
         if st.session_state.get(PART) != JUDGE:
             st.button("Go on …", on_click=_open_judge, key="lab judge go on", icon=":material/play_arrow:")
     return False
 
 
-def _is_whole(run: Run) -> bool:
-    """Whether every answer of the headline is judged, by whichever go."""
-    return run.judged is not None and not any(row["waiting"] for row in lab_data.qualities_of(run))
+def _went_on_since(run: Run, job: Job) -> bool:
+    """Whether somebody judged on, from a terminal, after the job had ended."""
+    rows, end = run.folder / judged.ROWS, lab_data.settings().jobs_dir / job.id / "result.json"
+    return rows.is_file() and end.is_file() and rows.stat().st_mtime_ns > end.stat().st_mtime_ns
 
 
 def ended_in_words(job: Job) -> str:
