@@ -155,13 +155,7 @@ def drafting_model(workshop: Workshop) -> JudgeModel:
             got="no key for any",
             remedy=f"Set one of {keys} in .env or the environment, or JUDGE_PROVIDER=ollama for a model of this machine.",
         )
-    key = PROVIDER_KEYS.get(model.provider, "")
-    if key and key not in workshop.settings.keys_present:
-        raise KeyMissing(
-            expected=f"a key for {model.provider}, which JUDGE_PROVIDER names",
-            got=f"none: {key} is not set",
-            remedy=f"Set {key} in .env or the environment, or name another JUDGE_PROVIDER.",
-        )
+    workshop.require_key(model)
     return model
 
 

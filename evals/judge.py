@@ -167,23 +167,28 @@ class Judge:
         reads = int(count_tokens(request.system + request.text) * MARGIN) + FORM_TOKENS
         dollars = self.most(reads, self.most_output) or 0.0
         await self.budget.hold(reads + self.most_output, dollars)
-        usage = Usage(input_tokens=reads, dollars=self.most(reads, 0))  # what a call takes that never says what it took
-        asked = False
+        said: list[str] = []
+        usage: Usage | None = None
+        heard = False
         try:
             prompt = Prompt(PROMPT_VERSION, request.system, request.text, (), "", schema=request.form.model_json_schema())
-            said: list[str] = []
             async with contextlib.aclosing(self.provider.stream(prompt)) as parts:
                 async for part in parts:
-                    asked = True
+                    heard = True
                     if isinstance(part, TextPart):
                         said.append(part.text)
                     elif isinstance(part, DonePart):
                         usage = part.usage
                         _require_whole(part)
             return "".join(said)
+        except asyncio.CancelledError:
+            heard = True  # it may have been thinking, which is not heard and is charged
+            raise
         finally:
             self.budget.release(reads + self.most_output, dollars)
-            if asked:  # a service that refused the request, or was not reached, charges nothing
+            if heard:  # a service that refused the request, or was not reached, charges nothing
+                wrote = 0 if usage else count_tokens("".join(said))  # of what broke off nobody says what it took
+                usage = usage or Usage(input_tokens=reads, output_tokens=wrote, dollars=self.most(reads, wrote))
                 tally.add(usage)
                 self.budget.spend(usage)
                 self.spent(usage)
@@ -225,7 +230,7 @@ def read_answer(text: str, request: Request) -> Any:
 
 
 def _bad(got: str) -> BadAnswer:
-    return BadAnswer(expected="a verdict of the form asked for", got=got, remedy="Resume to ask again, or choose another judge.")
+    return BadAnswer(expected="a verdict of the form asked for", got=got, remedy="Ask again, or choose another judge.")
 
 
 def _json_in(text: str) -> str:
@@ -285,6 +290,8 @@ async def several(items: Iterable[Item], work: Callable[[Item], Awaitable[None]]
         try:
             for item in waiting:
                 await work(item)
+                if spent:  # others may still afford something cheaper, but not all of what belongs together
+                    return
         except BudgetSpent as error:
             spent = str(error)
 

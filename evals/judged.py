@@ -49,7 +49,15 @@ class About:
 
     def same_judge(self, other: "About") -> bool:
         """Whether verdicts of both may stand in one table."""
-        return all(getattr(self, name) == getattr(other, name) for name in ("provider", "model", "address", "prompts", "ragas", "embedder"))
+        return self.same_makers(other) and all(getattr(self, name) == getattr(other, name) for name in ("provider", "model", "address"))
+
+    def same_makers(self, other: "About") -> bool:
+        """Whether both used the same prompts, versions and embedder."""
+        return all(getattr(self, name) == getattr(other, name) for name in ("prompts", "ragas", "embedder"))
+
+    def compatible(self, other: "About") -> bool:
+        """Whether scores of both may stand in one run: of the same judge, or one of them asked nobody."""
+        return self.same_judge(other) or (self.same_makers(other) and not (self.provider and other.provider))
 
 
 def about(folder: Path) -> About | None:
@@ -97,6 +105,11 @@ def _rows(folder: Path, _changed: int, _size: int) -> tuple[dict[str, Any], ...]
 def own(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
     """The rows of the run's own answers, as first judged, by the places of configuration and question."""
     return {(row["c"], row["q"]): row for row in rows(folder) if row["a"] == row["j"] == 0}
+
+
+def has_verdicts(folder: Path) -> bool:
+    """Whether any judge has given a verdict that could be used; raises StoreError."""
+    return any(row.get("by_judge") for row in rows(folder))
 
 
 def unit_of(row: Mapping[str, Any]) -> Unit:

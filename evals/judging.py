@@ -22,7 +22,7 @@ from evals.subject import Subject
 from sitt_core.build import JudgeModel, Workshop
 from sitt_core.configuration import Configuration, configure
 from sitt_core.costs import estimate, prompt_tokens
-from sitt_core.errors import BudgetSpent, Cancelled, InvalidInput, ModelError, SittError, shown
+from sitt_core.errors import BudgetSpent, Cancelled, InvalidInput, ModelError, ProviderError, SittError, shown
 from sitt_core.pipeline import Asking as Answering
 from sitt_core.pipeline import Engine
 from sitt_core.text import count_tokens
@@ -32,6 +32,8 @@ EMBEDDER = "minilm"
 """Whose vectors say how alike texts are, whatever the configuration's embedder: one yardstick for all."""
 CONCURRENCY = 4
 ROW_SECONDS = 180.0
+GIVE_UP = 5
+"""After so many answers in a row about which the judge said nothing at all, no other is asked about."""
 SEED = 0
 PASSAGE_TOKENS = 500
 
@@ -54,9 +56,14 @@ class JudgePlan:
     rewritten: int
 
     @property
+    def asks(self) -> bool:
+        """Whether there is a judge to be asked."""
+        return any(BY_QUALITY[name].judged for name in self.metrics)
+
+    @property
     def about(self) -> About:
         """Who will judge, and how."""
-        judge = self.judge if any(BY_QUALITY[name].judged for name in self.metrics) else None
+        judge = self.judge if self.asks else None
         named = (judge.provider, judge.model, judge.address, judge.own) if judge else ("", "", "", False)
         return About(*named, PROMPT_VERSION, self.metrics, self.repeats, importlib.metadata.version("ragas"), EMBEDDER, time.time())
 
@@ -98,17 +105,29 @@ def plan_judging(
     if not answered:
         metrics = _without_answers(run, metrics, asked_for=bool(names))
     planned = JudgePlan(judge, metrics, repeats, (), 0, 0, 0, 0.0, 0)
-    held = None if again else judged.about(run.folder)
-    if held and not held.same_judge(planned.about) and held.provider and planned.about.provider:
-        raise InvalidInput(
-            expected=f"the judge that run {run.manifest.id} has: {held.judge}",
-            got=planned.about.judge,
-            remedy="Set JUDGE_PROVIDER and JUDGE_MODEL to that one, or judge everything anew with --again.",
-        )
+    if planned.asks:
+        assert judge is not None
+        workshop.require_key(judge)
+    if not again:
+        _require_same_judge(run, planned.about)
     finished = {} if again else {judged.unit_of(row): row for row in judged.rows(run.folder)}
     wanted = list(_units(run, cases, repeats, kinds))
     units = tuple(unit for unit in wanted if lacking(finished.get(unit), metrics))
     return _with_costs(workshop, run, replace(planned, units=units, finished=len(wanted) - len(units)), cases, finished)
+
+
+def _require_same_judge(run: Run, about: About) -> None:
+    """Raises InvalidInput when the run has verdicts of another judge, or scores of other versions; one that never gave a verdict is no judge."""
+    held = judged.about(run.folder)
+    if held is None or held.compatible(about) or not judged.rows(run.folder):
+        return
+    if held.same_makers(about) and not judged.has_verdicts(run.folder):
+        return
+    raise InvalidInput(
+        expected=f"the judge that run {run.manifest.id} has: {held.judge}",
+        got=about.judge if held.same_makers(about) else f"{about.judge}, with other versions of ragas, embedder or prompts",
+        remedy="Set JUDGE_PROVIDER and JUDGE_MODEL to that one, or judge everything anew with --again.",
+    )
 
 
 def _require_kinds(run: Run, kinds: Sequence[str]) -> None:
@@ -262,7 +281,7 @@ def _with_costs(
             if count:  # some prices hold up to a length of a single call
                 each = estimate(price, input_tokens=read // count, most_output_tokens=written // count)
                 costs.append(None if each is None else count * each)
-        if unit[2]:
+        if unit[2] and "answer" not in finished.get(unit, {}):
             rewritten += 1
             configuration = entries[unit[0]].configuration
             costs.append(most_dollars(workshop, configuration, 1))
@@ -293,21 +312,24 @@ def judge_run(
     A verdict that fails leaves its reason in the row and is asked for again next time. The budget is for all judging of this
     run, what earlier ones took included. Raises Cancelled, Busy, InvalidInput, ModelError or StoreError.
     """
-    if budget_dollars is not None and plan.judge and plan.calls and plan.judge.price is None:
-        raise InvalidInput(
-            expected="a budget in tokens where no price is known",
-            got=f"a budget in dollars for {plan.judge.provider} {plan.judge.model}",
-            remedy="Set JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT (dollars per million tokens), or use --budget-tokens.",
-        )
+    if not plan.units:
+        return Ended(0, 0, "", 0, judged.spent(run.folder))
     with judged.judging(run.folder):
-        if again:
-            judged.forget(run.folder)
-        _say_who(run, plan)
+        if not again:
+            _require_same_judge(run, plan.about)  # another process may have judged since the plan was made
         spent = judged.spent(run.folder)
+        if budget_dollars is not None and (plan.dollars is None or spent.dollars is None):
+            raise InvalidInput(
+                expected="a budget in tokens where a price is not known",
+                got="a budget in dollars, and a model without a price" + (" in what was spent so far" if plan.dollars is not None else ""),
+                remedy="Set JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT (dollars per million tokens), or use --budget-tokens.",
+            )
         budget = Budget(budget_tokens, budget_dollars, spent.input_tokens + spent.output_tokens, spent.dollars or 0.0)
-        work = _Judging(workshop, run, subject, plan, budget, report, row_seconds)
+        work = _Judging(workshop, run, subject, plan, budget, report, row_seconds, again=again)
         report("judge", plan.finished, plan.finished + len(plan.units))
         stopped = asyncio.run(work.all(concurrency))
+        if not work.failed:
+            work.replace_old()
         return Ended(work.done, len(plan.units) - work.done, stopped, work.failed, judged.spent(run.folder))
 
 
@@ -325,16 +347,32 @@ class _Judging:
     """One go at what is still to be judged."""
 
     def __init__(
-        self, workshop: Workshop, run: Run, subject: Subject, plan: JudgePlan, budget: Budget, report: Report, row_seconds: float
+        self,
+        workshop: Workshop,
+        run: Run,
+        subject: Subject,
+        plan: JudgePlan,
+        budget: Budget,
+        report: Report,
+        row_seconds: float,
+        *,
+        again: bool,
     ) -> None:
         self.workshop, self.run, self.subject, self.plan = workshop, run, subject, plan
         self.budget, self.report, self.row_seconds = budget, report, row_seconds
         self.cases = cases_of(run, subject)
-        self.held = {judged.unit_of(row): row for row in judged.rows(run.folder)}
+        self.held = {} if again else {judged.unit_of(row): row for row in judged.rows(run.folder)}
+        # The verdicts that there are go only when the new judge has given one: a mistyped model must not cost them.
+        self.waiting: list[dict[str, Any]] | None = [] if again and plan.asks else None
+        self.fruitless = 0
         self.scorers = self._scorers()
         self.judge = self._judge()
         self.engines: dict[int, tuple[Engine, Provider]] = {}
         self.done = self.failed = 0
+        if self.waiting is None:
+            if again:
+                judged.forget(run.folder)
+            _say_who(run, plan)
 
     def _scorers(self) -> dict[str, Scorer]:
         """How each wanted metric, or group of them, is scored; ragas is imported only when one of its own is wanted."""
@@ -355,7 +393,7 @@ class _Judging:
 
     def _judge(self) -> Judge | None:
         model, settings = self.plan.judge, self.workshop.settings
-        if model is None or not any(BY_QUALITY[name].judged for name in self.plan.metrics):
+        if model is None or not self.plan.asks:
             return None
         identity = {name: value for name, value in asdict(model).items() if name in ("provider", "model", "address", "max_tokens")}
         return Judge(
@@ -387,6 +425,8 @@ class _Judging:
             **dict(zip("cqaj", unit, strict=True)),
             **{name: dict(old[name]) for name in ("scores", "why", "details")},
             "errors": {},
+            "by_judge": list(old.get("by_judge", ())),
+            **({"answer": old["answer"]} if "answer" in old else {}),
         }
         case = self.cases[unit[:2]]
         wanted = lacking(old, self.plan.metrics)
@@ -398,14 +438,49 @@ class _Judging:
         except TimeoutError:
             late = [name for name in wanted if not any(name in row[kind] for kind in ("scores", "why", "errors"))]
             row["errors"] |= dict.fromkeys(late, f"no verdict within {self.row_seconds:g} s")
-        except (BudgetSpent, Cancelled):
+        except (BudgetSpent, Cancelled, asyncio.CancelledError):
+            if "answer" in row or len(row["scores"]) > len(old["scores"]):  # paid for: with repeats no cache has it
+                self._keep(row, tally, started)
             raise
         except SittError as error:  # the answer could not be written anew
             row["errors"] |= dict.fromkeys(wanted, str(error))
-        row |= {"tally": asdict(tally), "ms": round((time.perf_counter() - started) * 1000)}
-        judged.append(self.run.folder, judged.ROWS, row)
+        self._keep(row, tally, started)
         self.done += 1
         self.failed += bool(row["errors"])
+        self._give_up_after(row, tally)
+
+    def _keep(self, row: dict[str, Any], tally: Tally, started: float) -> None:
+        """Writes a row; where everything is judged anew, only once the judge has given a verdict."""
+        row |= {"tally": asdict(tally), "ms": round((time.perf_counter() - started) * 1000)}
+        if self.waiting is None:
+            judged.append(self.run.folder, judged.ROWS, row)
+            return
+        self.waiting.append(row)
+        if row["by_judge"]:
+            self.replace_old()
+
+    def replace_old(self) -> None:
+        """Puts the rows that wait in the place of those that there were."""
+        if self.waiting is None:
+            return
+        judged.forget(self.run.folder)
+        _say_who(self.run, self.plan)
+        kept, self.waiting = self.waiting, None
+        for each in kept:
+            judged.append(self.run.folder, judged.ROWS, each)
+
+    def _give_up_after(self, row: Mapping[str, Any], tally: Tally) -> None:
+        """Raises ProviderError when the judge has said nothing at all about the last `GIVE_UP` answers."""
+        if tally.calls or tally.cached:
+            self.fruitless = 0
+        elif row["errors"]:  # not for an answer about which there was nothing to ask
+            self.fruitless += 1
+        if self.fruitless >= GIVE_UP:
+            raise ProviderError(
+                expected=f"the judge to answer ({self.plan.about.judge})",
+                got=f"not a word about {GIVE_UP} answers in a row; the last: {next(iter(row['errors'].values()))}",
+                remedy="Mend that, and go on with the same command: finished verdicts stay.",
+            )
 
     async def _score(self, case: Case, wanted: Sequence[str], row: dict[str, Any], tally: Tally) -> None:
         """Fills a row's scores, reasons, errors and details, metric by metric."""
@@ -416,7 +491,7 @@ class _Judging:
                 asked.setdefault(_group_of(name), []).append(name)
             else:
                 _enter(row, name, Judged(score))
-        for group, names in asked.items():
+        for group, names in sorted(asked.items(), key=lambda each: BY_QUALITY[each[1][0]].judged):  # a judge that hangs delays only itself
             try:
                 found = await self.scorers[group](case, Asking(self.judge, tally) if self.judge else _nobody)
             except (BudgetSpent, Cancelled):
@@ -428,9 +503,16 @@ class _Judging:
             else:
                 for name in names:
                     _enter(row, name, found[name])
+                if BY_QUALITY[names[0]].judged:
+                    row["by_judge"] += names
 
     async def _written_anew(self, unit: Unit, case: Case, row: dict[str, Any], tally: Tally) -> Case:
-        """The case with another answer by the same configuration; raises what keeps it from being written, and BudgetSpent."""
+        """The case with another answer by the same configuration; raises what keeps it from being written, and BudgetSpent.
+
+        One that was written by an earlier go is taken as it is.
+        """
+        if "answer" in row:
+            return replace(case, answer=row["answer"]["text"], refused=row["answer"]["refused"])
         c, q = unit[:2]
         if c not in self.engines:
             configuration = self.run.manifest.configurations[c].configuration
@@ -445,11 +527,11 @@ class _Judging:
             answer = await asking.run()
         finally:
             self.budget.release(reads + writes, dollars)
-        if answer.stop == "stopped":
-            raise asyncio.CancelledError  # `run` keeps a broken answer where it is cancelled; none is judged
         self.budget.spend(answer.usage)
         tally.add(answer.usage)
         self._note_spent(answer.usage)
+        if answer.stop == "stopped":
+            raise asyncio.CancelledError  # `run` keeps a broken answer where it is cancelled; none is judged
         if asking.failure:
             raise asking.failure
         row["answer"] = {"text": answer.text, "refused": answer.refused}

@@ -15,7 +15,7 @@ REFUSED = "the answer refuses"
 NO_ANSWER = "the run kept no answer"
 NO_REFERENCE = "the question has no reference answer"
 NO_PASSAGES = "no passage was retrieved"
-NO_CLAIMS = "the judge found no claim in the answer"
+NO_CLAIMS = "the judge found no claim"
 NO_QUOTES = "the answer quotes nothing"
 
 

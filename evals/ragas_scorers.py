@@ -29,6 +29,9 @@ from ragas.metrics.collections import (
 from evals.judge import Ask, Request
 from evals.metrics import Score
 from evals.quality import NO_CLAIMS, NO_QUOTES, Case, Judged, Scorer
+from evals.summary import counted
+from sitt_core.errors import shown
+from sitt_core.text import sentence_spans
 from sitt_core.types import Matrix
 
 EXPLAINED = ("faithfulness", "context-precision", "context-recall", "factual-correctness")
@@ -65,8 +68,9 @@ class Counting:
 class Through(InstructorBaseRagasLLM):
     """RAGAS's language model: our judge. What it answered is kept in `heard`, as (prompt's statements, answer)."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, reference: str) -> None:
         self._ask = ask
+        self._reference = reference
         self.heard: list[tuple[tuple[str, ...], Any]] = []
 
     def generate(self, prompt: str, response_model: Any) -> Any:
@@ -76,24 +80,45 @@ class Through(InstructorBaseRagasLLM):
     async def agenerate(self, prompt: str, response_model: Any) -> Any:
         """The judge's answer, of the form and with the verdicts that were asked for."""
         statements = prompt.statements if isinstance(prompt, Counted) else ()
-        answer = await self._ask(Request(str(prompt), response_model, lambda found: wrong_verdicts(found, len(statements))))
+        answer = await self._ask(
+            Request(str(prompt), response_model, lambda found: wrong_verdicts(found, len(statements), (self._reference,)))
+        )
         self.heard.append((statements, answer))
         return answer
 
 
-def wrong_verdicts(found: Any, statements: int) -> str:
-    """What is wrong with an answer of one of RAGAS's forms, or "": its own classes take any number for a verdict, and any count of them."""
+def wrong_verdicts(found: Any, statements: int, texts: Sequence[str] = ()) -> str:
+    """What is wrong with an answer of one of RAGAS's forms, or "": its own classes take any number for a verdict, and any count of them.
+
+    `texts` are those that the judge had to take apart itself: each of their sentences has to stand in what it judged.
+    """
     listed = getattr(found, "statements", None)
     if statements and len(listed or ()) != statements:
-        return f"{len(listed or ())} verdicts for {statements} statements"
+        return f"{counted(len(listed or ()), 'verdict')} for {counted(statements, 'statement')}"
+    if hasattr(found, "claims") and not found.claims:
+        return "no claim of a text that has some"
     marks = [getattr(each, "verdict", None) for each in listed or () if not isinstance(each, str)]
-    marks += [each.attributed for each in getattr(found, "classifications", ())]
+    if hasattr(found, "classifications"):
+        marks += [each.attributed for each in found.classifications]
+        if left := _left_out(texts, [each.statement for each in found.classifications]):
+            return f"no verdict for {shown(left)}"
     marks += [getattr(found, name) for name in ("verdict", "noncommittal") if hasattr(found, name)]
     wrong = [mark for mark in marks if mark not in (0, 1)]
     if wrong:
         return f"a verdict of {wrong[0]}, which is neither 0 nor 1"
     if hasattr(found, "question") and not found.question.strip():
         return "an empty question"
+    return ""
+
+
+def _left_out(texts: Sequence[str], statements: Sequence[str]) -> str:
+    """The first sentence of which less than half the words stand in any statement; "" for none."""
+    judged = set(_WORD.findall(" ".join(statements).casefold()))
+    for text in texts:
+        for start, end in sentence_spans(text):
+            words = set(_WORD.findall(text[start:end].casefold()))
+            if 2 * len(words & judged) < len(words):
+                return text[start:end].strip()
     return ""
 
 
@@ -113,6 +138,7 @@ class Local(BaseRagasEmbedding):
         return self.embed_text(text)
 
 
+_WORD = re.compile(r"\w+")
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)|(?<=s)['’](?=\s)")
 
 
@@ -183,7 +209,7 @@ def scorers(embed: Embed) -> Mapping[str, Scorer]:
 
 def _scorer(name: str, make: Callable[[Through], Any], inputs: Callable[[Case], dict[str, Any]]) -> Scorer:
     async def score(case: Case, ask: Ask) -> Mapping[str, Judged]:
-        llm = Through(ask)
+        llm = Through(ask, case.reference)
         try:
             result = await make(llm).ascore(**inputs(case))
         except NothingToScore:

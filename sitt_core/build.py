@@ -15,7 +15,7 @@ from sitt_core.embedding.int8 import load_int8
 from sitt_core.embedding.minilm import load_minilm
 from sitt_core.embedding.st import PREFIX, load_st
 from sitt_core.embedding.static import load_static
-from sitt_core.errors import InvalidInput, NotFound, shown
+from sitt_core.errors import InvalidInput, KeyMissing, NotFound, shown
 from sitt_core.ingest import Recipe, text_fingerprint
 from sitt_core.pipeline import Engine
 from sitt_core.providers.asking import RETRIES
@@ -170,8 +170,18 @@ class Workshop:
         if not name:
             return None
         model = models.judge_model or MODELS[name]
-        price = price_of(name, model, input_price=models.judge_price_input, output_price=models.judge_price_output)
+        price = price_of(name, model, input_price=models.judge_price_input, output_price=models.judge_price_output, variables="JUDGE_PRICE")
         return JudgeModel(name, model, models.base_urls.get(name, ""), models.max_tokens, price, name in generators)
+
+    def require_key(self, judge: JudgeModel) -> None:
+        """Raises KeyMissing when the judge that JUDGE_PROVIDER names needs a key and there is none."""
+        key = PROVIDER_KEYS.get(judge.provider, "")
+        if key and key not in self.settings.keys_present:
+            raise KeyMissing(
+                expected=f"a key for {judge.provider}, which JUDGE_PROVIDER names",
+                got=f"none: {key} is not set",
+                remedy=f"Set {key} in .env or the environment, or name another JUDGE_PROVIDER.",
+            )
 
     def judging(self, judge: JudgeModel) -> Provider:
         """The judge's model, more patient than one that a reader waits for."""

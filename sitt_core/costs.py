@@ -77,24 +77,26 @@ PRICES: dict[str, dict[str, Price]] = {
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
-def price_of(provider: str, model: str, *, input_price: float | None = None, output_price: float | None = None) -> Price | None:
+def price_of(
+    provider: str, model: str, *, input_price: float | None = None, output_price: float | None = None, variables: str = "LLM_PRICE"
+) -> Price | None:
     """The price of a provider's model, or None where it is not known.
 
-    `input_price` and `output_price`, dollars per million tokens, stand above the list. Raises InvalidInput for one without the
-    other and for a number that is no price.
+    `input_price` and `output_price`, dollars per million tokens, stand above the list; `variables` is how the settings that hold
+    them begin. Raises InvalidInput for one without the other and for a number that is no price.
     """
     if input_price is not None or output_price is not None:
-        return _own_price(input_price, output_price)
+        return _own_price(input_price, output_price, variables)
     if provider in FREE:
         return Price(0.0, 0.0, 0.0)
     prices = PRICES.get(provider, {})
     return prices.get(model) or prices.get(_SNAPSHOT.sub("", model))
 
 
-def _own_price(input_price: float | None, output_price: float | None) -> Price:
+def _own_price(input_price: float | None, output_price: float | None, variables: str) -> Price:
     if input_price is None or output_price is None or not (0 <= input_price < MILLION and 0 <= output_price < MILLION):
         raise InvalidInput(
-            expected="LLM_PRICE_INPUT and LLM_PRICE_OUTPUT to be dollars per million tokens, both or neither",
+            expected=f"{variables}_INPUT and {variables}_OUTPUT to be dollars per million tokens, both or neither",
             got=f"{input_price} and {output_price}",
             remedy="Set both, for example 0.5 and 1.5, or remove both.",
         )

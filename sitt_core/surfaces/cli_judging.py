@@ -106,7 +106,7 @@ def _print_plan(plan: Any, told: dict[str, Any], as_json_: bool) -> None:
     print(f"  metrics: {', '.join(plan.metrics)}")
     if plan.rewritten:
         print(f"  {counted(plan.rewritten, 'answer')} written anew")
-    if plan.calls:
+    if plan.calls or plan.rewritten:
         cost = "the price is not known" if plan.dollars is None else f"at most about ${plan.dollars:.2f}"
         print(f"  about {counted(plan.calls, 'call')}, {plan.tokens:,} tokens, {cost}; what is in the cache costs nothing")
     if plan.about.own:

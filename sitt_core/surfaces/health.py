@@ -282,9 +282,9 @@ def answerers(settings: Settings) -> list[Answerer]:
     for provider, usual in MODELS.items():
         chosen = provider == defaults.answer_provider
         model = defaults.answer_model if chosen else usual
-        own = {"input_price": settings.models.price_input, "output_price": settings.models.price_output} if chosen else {}
+        own = (settings.models.price_input, settings.models.price_output) if chosen else (None, None)
         try:
-            price = price_of(provider, model, **own)
+            price = price_of(provider, model, input_price=own[0], output_price=own[1])
         except SittError:  # one price without the other: doctor's and the ask page's to say
             price = None
         found.append(

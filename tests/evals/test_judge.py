@@ -224,6 +224,23 @@ class TestBudget:
         assert broken.spent_dollars > 0
         assert refused.spent_dollars == 0
 
+    def test_what_was_heard_before_a_break_counts(self, service: FakeClaude) -> None:
+        """Written tokens as well as read ones, and all that was read where a time-out ends the thinking."""
+        service.script = saying(" ".join(["word"] * 500))
+        budget = Budget()
+        with pytest.raises(ProviderError):
+            ask(judge_of(provider_of(service, "torn", retries=0), budget=budget))
+        assert budget.spent_tokens > 300
+        thinking = Budget()
+
+        async def too_long() -> None:
+            async with asyncio.timeout(0.5):
+                await judge_of(provider_of(service, "dead", idle_timeout=30.0), budget=thinking).ask(REQUEST, Tally())
+
+        with pytest.raises(TimeoutError):
+            asyncio.run(too_long())
+        assert thinking.spent_tokens > 300
+
     def test_what_others_hold_is_waited_for(self, service: FakeClaude) -> None:
         """Ten calls at once with room for the most of one: none gives up, since each takes less than its most."""
         service.script = saying(GOOD)

@@ -17,7 +17,7 @@ import pytest
 from evals import analysis, judged, results, verdicts
 from evals.golden import GoldenSet, Question
 from evals.grid import expand, parse_grid
-from evals.judging import Ended, cases_of, judge_run, plan_judging
+from evals.judging import Ended, cases_of, judge_run, lacking, plan_judging
 from evals.metrics import UNANSWERABLE
 from evals.qualities import BY_QUALITY, QUALITIES, choose_qualities
 from evals.quality import NO_ANSWER, NO_PASSAGES, NO_REFERENCE, REFUSED, Case, known
@@ -28,7 +28,7 @@ from evals.subject import Subject
 from sitt_core import notes
 from sitt_core.build import Workshop
 from sitt_core.configuration import configure
-from sitt_core.errors import Busy, Cancelled, InvalidInput
+from sitt_core.errors import Busy, Cancelled, InvalidInput, KeyMissing, ProviderError
 from sitt_core.settings import ModelSettings, Settings
 from sitt_core.text import count_tokens
 from sitt_core.types import AnswerPart, DonePart, Prompt, TextPart, Usage
@@ -307,7 +307,7 @@ class TestBadJudges:
     @pytest.mark.parametrize(
         ("mode", "said"),
         [
-            ("few", "0 verdicts for 1 statements"),
+            ("few", "0 verdicts for 1 statement"),
             ("five", "a verdict of 5, which is neither 0 nor 1"),
             ("prose", "I think that the answer is rather good."),
             ("nothing", "Invalid JSON"),
@@ -325,8 +325,9 @@ class TestBadJudges:
         run = a_run(workshop, tales[1])
         ended = judge_it(workshop, run, tales[1], "faithfulness", "context-recall")
         row = own_row(run, "neck")
-        assert "faithfulness" not in row["scores"]
+        assert row["scores"] == {}
         assert said in row["errors"]["faithfulness"]
+        assert set(row["errors"]) == {"faithfulness", "context-recall"}
         assert KEY not in json.dumps(row)
         assert ended.failed == sum(bool(each["errors"]) for each in judged.rows(run.folder)) > 0
         table = {each["metric"]: each for each in verdicts.quality_rows(reopened(run))}
@@ -346,14 +347,56 @@ class TestBadJudges:
         workshop = with_judge(tales[0], claude, "dead", idle_timeout=60.0)
         run = a_run(workshop, tales[1])
         ended = judge_it(workshop, run, tales[1], "rouge-l", "faithfulness", row_seconds=1.0)
-        assert own_row(run, "neck")["errors"] == {"faithfulness": "no verdict within 1 s"} or own_row(run, "neck")["errors"].keys() == {
-            "faithfulness",
-            "rouge-l",
-        }
+        row = own_row(run, "neck")
+        assert row["errors"] == {"faithfulness": "no verdict within 1 s"}
+        assert "rouge-l" in row["scores"]
         assert ended.failed > 0
-        better = with_judge(tales[0], claude, "dead")
-        plan = plan_judging(better, run, tales[1], ["faithfulness"])
+        plan = plan_judging(workshop, run, tales[1], ["faithfulness"])
         assert len(plan.units) == ended.failed
+        judge_it(with_judge(tales[0], claude), run, tales[1], "faithfulness")  # one that never gave a verdict is no judge
+        assert own_row(run, "neck")["scores"]["faithfulness"] == 1.0
+
+    def test_a_judge_that_is_not_there_is_not_asked_for_ever(self, tmp_path: Path, claude: FakeClaude) -> None:
+        """Five answers about which it says nothing end the work by name; another judge may take over, and finds what needs none."""
+        names = [f"beast{at}" for at in range(12)]
+        documents = [document(f"{name}.md", f"# The {name}\n\nThe {name} lives in a wood.") for name in names]
+        questions = tuple(Question(name, f"Where does the {name} live?", "detail", grades={f"{name}.md": 1}) for name in names)
+        workshop, subject = lab.subject(tmp_path, GoldenSet("beasts", questions), documents)
+        run = written(a_run(workshop, subject, "top_k=1", metrics=()), names)
+        gone = with_judge(workshop, claude, "404")
+        with pytest.raises(ProviderError, match="not a word about 5 answers in a row"):
+            judge_it(gone, run, subject, "faithfulness", concurrency=1)
+        assert len(claude.requests) == 5
+        assert judge_it(with_judge(workshop, claude), run, subject, "faithfulness").failed == 0
+
+    def test_judging_anew_costs_the_old_verdicts_only_when_there_are_new_ones(
+        self, tales: tuple[Workshop, Subject], claude: FakeClaude
+    ) -> None:
+        """A mistyped model leaves everything as it was."""
+        run = a_run(tales[0], tales[1])
+        judge_it(with_judge(tales[0], claude), run, tales[1], "faithfulness")
+        before = judged.rows(run.folder)
+        judge_it(with_judge(tales[0], claude, "404"), run, tales[1], "faithfulness", again=True)
+        assert judged.rows(run.folder) == before
+        assert reopened(run).judged.model == "claude-fake-judge"  # type: ignore[union-attr]
+        judge_it(with_judge(tales[0], claude, "other"), run, tales[1], "faithfulness", again=True)
+        assert reopened(run).judged.model == "claude-fake-other"  # type: ignore[union-attr]
+
+    def test_a_verdict_for_every_sentence_of_the_reference(self, tales: tuple[Workshop, Subject], claude: FakeClaude) -> None:
+        """A judge that leaves one out, or finds no claim in a text, gave no verdict: RAGAS makes 1.0 of both."""
+
+        def lazy(prompt: str, mode: str) -> str:
+            told = json.loads(judge.verdict(prompt, mode))
+            return json.dumps(
+                {name: each[:1] if name == "classifications" else [] if name == "claims" else each for name, each in told.items()}
+            )
+
+        claude.script = lazy
+        run = a_run(tales[0], tales[1])
+        judge_it(with_judge(tales[0], claude), run, tales[1], "context-recall", "factual-correctness")
+        errors = own_row(run, "neck")["errors"]
+        assert "no verdict for 'It was green.'" in errors["context-recall"]
+        assert "no claim of a text that has some" in errors["factual-correctness"]
 
     def test_too_many_requests_are_made_again(self, tales: tuple[Workshop, Subject], claude: FakeClaude) -> None:
         """The service asks to wait once; no verdict is lost."""
@@ -364,9 +407,12 @@ class TestBadJudges:
     def test_two_judgings_in_one_process(self, tales: tuple[Workshop, Subject], claude: FakeClaude) -> None:
         """Each in an event loop of its own, with the same workshop."""
         workshop = with_judge(tales[0], claude)
-        for _ in range(2):
+        asked = []
+        for name in ("faithfulness", "groundedness"):
             run = a_run(workshop, tales[1])
-            assert judge_it(workshop, run, tales[1], "faithfulness").failed == 0
+            assert judge_it(workshop, run, tales[1], name).failed == 0
+            asked.append(len(claude.requests))
+        assert 0 < asked[0] < asked[1]
 
 
 class TestStops:
@@ -383,7 +429,7 @@ class TestStops:
 
         with pytest.raises(Cancelled):
             judge_it(workshop, run, tales[1], *JUDGED, concurrency=1, report=stop_early)
-        kept = len(judged.rows(run.folder))
+        kept = sum(not lacking(row, JUDGED) for row in judged.rows(run.folder))
         assert 5 <= kept < len(results.rows(run))
         ended = judge_it(workshop, run, tales[1], *JUDGED)
         assert ended.done == len(results.rows(run)) - kept
@@ -428,7 +474,7 @@ class TestStops:
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        kept, claude.delay = len(judged.rows(run.folder)), 0.0
+        kept, claude.delay = sum(not lacking(row, tuple(BY_QUALITY)) for row in judged.rows(run.folder)), 0.0
         assert 3 <= kept < len(results.rows(run))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stderr
@@ -472,7 +518,7 @@ class TestBudget:
         workshop = with_judge(tales[0], claude, price=None, max_tokens=200)
         run = a_run(workshop, tales[1])
         assert plan_judging(workshop, run, tales[1], ["faithfulness"]).dollars is None
-        with pytest.raises(InvalidInput, match="a budget in tokens where no price is known"):
+        with pytest.raises(InvalidInput, match="a budget in tokens where a price is not known"):
             judge_it(workshop, run, tales[1], "faithfulness", budget_dollars=1.0)
         assert claude.requests == []
         ended = judge_it(workshop, run, tales[1], "faithfulness", budget_tokens=3000)
@@ -539,7 +585,55 @@ class TestWhoJudges:
         assert reopened(run).judged.model == "claude-fake-other"  # type: ignore[union-attr]
 
 
+class TestChanges:
+    def test_another_judge_since_the_plan(self, tales: tuple[Workshop, Subject], claude: FakeClaude) -> None:
+        """Two commands that wait for their yes: the second finds the first one's verdicts, and leaves them alone."""
+        run = a_run(tales[0], tales[1])
+        one, other = with_judge(tales[0], claude), with_judge(tales[0], claude, "other")
+        waiting = plan_judging(one, run, tales[1], ["faithfulness"])
+        judge_it(other, run, tales[1], "faithfulness")
+        with pytest.raises(InvalidInput, match="has: claude claude-fake-other"):
+            judge_run(one, run, tales[1], waiting, report=silent)
+
+    def test_a_judge_without_its_key(self, tales: tuple[Workshop, Subject]) -> None:
+        """Named before anything is asked or written; what needs no judge goes on."""
+        workshop = Workshop(replace(tales[0].settings, models=ModelSettings(judge_provider="openai")))
+        run = a_run(tales[0], tales[1])
+        with pytest.raises(KeyMissing, match="OPENAI_API_KEY is not set"):
+            plan_judging(workshop, run, tales[1], ["faithfulness"])
+        assert plan_judging(workshop, run, tales[1], ["rouge-l"]).dollars == 0.0
+
+    def test_half_a_price_names_its_variables(self, tales: tuple[Workshop, Subject]) -> None:
+        """The judge's, not the answers'."""
+        settings = replace(tales[0].settings, models=ModelSettings(judge_provider="ollama", judge_price_input=1.0))
+        with pytest.raises(InvalidInput, match="JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT"):
+            Workshop(settings).judge(set())
+
+
 class TestRepeats:
+    def test_a_budget_in_dollars_wants_every_price(self, tmp_path: Path, claude: FakeClaude) -> None:
+        """The writer's too: nothing is written anew that could cost more than the budget."""
+        workshop, subject = lab.subject(tmp_path, GOLDEN)
+        workshop = with_judge(workshop, claude)
+        run = a_run(workshop, subject, "answer.provider=claude", "answer.model=claude-fake-writer")
+        asked = len(claude.requests)
+        with pytest.raises(InvalidInput, match="a model without a price"):
+            judge_it(workshop, run, subject, "rouge-l", repeats=2, budget_dollars=0.0)
+        assert len(claude.requests) == asked
+
+    def test_what_was_written_anew_is_kept(self, tmp_path: Path, claude: FakeClaude) -> None:
+        """Another metric judges the same text, and pays for no new one."""
+        workshop, subject = lab.subject(tmp_path, GOLDEN)
+        workshop = with_judge(workshop, claude)
+        run = a_run(workshop, subject, "answer.provider=claude", "answer.model=claude-fake-writer")
+        judge_it(workshop, run, subject, "groundedness", repeats=2)
+        before = sum(body["model"] == "claude-fake-writer" for body in claude.bodies)
+        plan = plan_judging(workshop, run, subject, ["rubric-relevance"], repeats=2)
+        assert plan.rewritten == 0
+        judge_run(workshop, run, subject, plan, report=silent)
+        assert sum(body["model"] == "claude-fake-writer" for body in claude.bodies) == before
+        assert all(row.get("answer") for row in judged.rows(run.folder) if row["a"])
+
     def test_the_noise_of_judge_and_generator(self, tmp_path: Path, claude: FakeClaude) -> None:
         """A judge that changes its mind, and a writer that does not: every cache is passed by, and the noise is that of three means."""
         workshop, subject = lab.subject(tmp_path, GOLDEN)
@@ -573,8 +667,9 @@ class TestRepeats:
         means = [mean / count for mean in means]
         average = sum(means) / 3
         assert answered
-        assert found.judge == pytest.approx(math.sqrt(sum((mean - average) ** 2 for mean in means) / 2))
-        assert found.judge > 0
+        assert found.judge is not None
+        assert found.judge.sd == pytest.approx(math.sqrt(sum((mean - average) ** 2 for mean in means) / 2))
+        assert found.judge.sd > 0
         assert found.generator is not None
         assert "varies from repeat to repeat" in " ".join(verdicts.verdict_findings(reopened(run)))
 
