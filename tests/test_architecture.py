@@ -58,6 +58,8 @@ SIBLINGS = (
     ("sitt_core.retrieval.align", "sitt_core.retrieval.compare"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
     ("sitt_core.sources.beir", "sitt_core.sources.markdown"),
+    ("sitt_core.sources.fetch", "sitt_core.sources.replies"),
+    ("sitt_core.sources.fetch", "sitt_core.sources.wire"),
     ("sitt_core.answering.citations", "sitt_core.answering.prompt"),
     ("sitt_core.answering.citations", "sitt_core.answering.support"),
 )
