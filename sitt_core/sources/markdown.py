@@ -313,10 +313,10 @@ def outline(text: str) -> tuple[tuple[Section, ...], tuple[Block, ...]]:
         for token, content in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map
     ]
-    return tuple(_sections(text, headings)), tuple(_with_gaps(text, list(_blocks(text, tokens, lines))))
+    return tuple(sections_at(text, headings)), tuple(_with_gaps(text, list(_blocks(text, tokens, lines))))
 
 
-def _sections(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
+def sections_at(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
     """From `(offset, level, heading)` in order: the lead, then each heading's reach to the next heading of any level."""
     if not headings or headings[0][0] > 0:
         yield Section((), 0, 0, headings[0][0] if headings else len(text))
