@@ -1,11 +1,12 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sitt_core.chunking.chunks import VERSION, chunk
 from sitt_core.configuration import MODELS, PROVIDER_KEYS, Configuration, applies, configure, require_retriever
@@ -25,13 +26,16 @@ from sitt_core.providers.openai_compatible import OpenAICompatible
 from sitt_core.retrieval.keyword import SCORERS, Scorer
 from sitt_core.retrieval.weights import rarity
 from sitt_core.retrieval.words import LANGUAGES, tokenize, words_language
-from sitt_core.settings import FIELD_GUIDE, Settings, secret
+from sitt_core.settings import FIELD_GUIDE, Settings, load_settings, secret
 from sitt_core.sources.beir import read_beir
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
 from sitt_core.sources.markdown import read_folder
 from sitt_core.store.layout import check_corpus_name, current_generation
 from sitt_core.store.reading import Corpus, Index, identity, open_corpus
-from sitt_core.types import Embedder, Listing, Provider
+from sitt_core.types import Document, Embedder, Listing, Provider, Report
+
+if TYPE_CHECKING:
+    from sitt_core.sources.fetch import Fetcher
 
 EMBEDDERS: dict[str, Callable[..., Embedder]] = {
     "minilm": lambda *, overlong, models_dir: load_minilm(overlong=overlong),  # noqa: ARG005
@@ -207,10 +211,27 @@ def check_language(language: str) -> str:
     return language
 
 
-def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
-    """What a source holds now, and the place to read it from again; `spec` is `field-guide`, `markdown:PATH` or `beir:PATH`.
+SOURCES = (
+    "field-guide",
+    "markdown:PATH",
+    "beir:PATH",
+    "wikipedia:list=NAME",
+    "wikipedia:titles=A|B",
+)
+"""How each kind of source is named."""
 
-    What has not changed since it became a document of `corpus` is not parsed again. Raises InvalidInput or SourceError.
+
+def _nobody(stage: str, done: int, total: int) -> None:
+    """Takes the progress of whoever is not asked for it."""
+
+
+def read_source(
+    spec: str, corpus: Corpus | None = None, *, settings: Settings | None = None, report: Report = _nobody
+) -> tuple[Listing, str]:
+    """What a source holds now, and the place to read it from again; `SOURCES` says how `spec` names one.
+
+    What has not changed since it became a document of `corpus` is not parsed, or fetched, again. `report` is told how far
+    the reading of a source on the network is. Raises InvalidInput or SourceError.
     """
     stored = corpus.all_documents() if corpus else ()
     if spec == "field-guide":
@@ -222,8 +243,32 @@ def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
     if kind == "beir" and place:
         folder = _folder(place)
         return read_beir(folder, origin=f"beir:{folder.name}", stored=stored), f"beir:{folder}"
-    raise InvalidInput(
-        expected="a source: field-guide, markdown:PATH or beir:PATH", got=shown(spec), remedy="Name a folder, such as markdown:~/notes."
+    if kind == "wikipedia":
+        return _from_wikipedia(place, settings or load_settings(), stored, report)
+    raise InvalidInput(expected=f"a source: {', '.join(SOURCES)}", got=shown(spec), remedy="Name a folder, such as markdown:~/notes.")
+
+
+def _from_wikipedia(place: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.fetch import require_contact
+    from sitt_core.sources.wikipedia import parse_wanted, read_wikipedia
+
+    wanted = parse_wanted(place)
+    require_contact(settings.sources.contact)
+    with _fetcher(settings) as fetcher:
+        listing = read_wikipedia(wanted, fetcher=fetcher, base_url=settings.sources.wikipedia_url, stored=stored, report=report)
+    return listing, wanted.place
+
+
+def _fetcher(settings: Settings) -> "Fetcher":
+    """The one door to the network for a source, as the settings want it."""
+    from sitt_core.sources.fetch import Fetcher, user_agent
+
+    asked = settings.sources
+    return Fetcher(
+        user_agent=user_agent(asked.contact),
+        cache_dir=settings.fetched_dir,
+        interval=asked.interval,
+        allow_private=asked.allow_private,
     )
 
 

@@ -25,7 +25,7 @@ from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.replies import Cache, Fetched, cache_key, text_of
 from sitt_core.sources.wire import Wires
 
-__all__ = ["Fetched", "Fetcher", "Limits", "text_of", "user_agent"]
+__all__ = ["Fetched", "Fetcher", "Limits", "require_contact", "text_of", "user_agent"]
 
 VERSION = "0.1"
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -60,10 +60,10 @@ class _Fault(Exception):
     """A connection that failed in a way that asking again may mend."""
 
 
-def user_agent(contact: str) -> str:
-    """How a request names itself: client, who operates it, library. Raises InvalidInput without somebody to write to.
+def require_contact(contact: str) -> str:
+    """Who operates this, as a request can carry it; raises InvalidInput for nobody.
 
-    Wikimedia's policy asks for the operator, an address or a page, not the program's; it throttles all who share one.
+    Wikimedia's policy asks for the operator, not the program's own address: it throttles together all who share one.
     """
     contact = contact.strip()
     usable = contact.isascii() and contact.isprintable() and not set(contact) & set("()<>")
@@ -73,7 +73,13 @@ def user_agent(contact: str) -> str:
             got=shown(contact) if contact else "nothing",
             remedy="Set it in the environment or in .env; it is sent with every request, so that a site can write instead of blocking.",
         )
-    return f"SITTLab/{VERSION} ({contact}) requests/{requests.__version__}"
+    return contact
+
+
+def user_agent(contact: str = "") -> str:
+    """How a request names itself: client, who operates it where that is known, library; raises InvalidInput for no contact."""
+    operator = f" ({require_contact(contact)})" if contact.strip() else ""
+    return f"SITTLab/{VERSION}{operator} requests/{requests.__version__}"
 
 
 class Fetcher:
@@ -125,6 +131,10 @@ class Fetcher:
     def now(self) -> str:
         """The time by the fetcher's clock, as documents carry it."""
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
+
+    def kept(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched | None:
+        """The cached reply to that very request, without asking anybody."""
+        return self._cache.get(cache_key(_checked(url), headers or {})) if self._cache else None
 
     def get(
         self,

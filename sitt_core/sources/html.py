@@ -1,12 +1,12 @@
 """How a tree of HTML becomes a canonical text: headings, paragraphs, lists and tables in Markdown's manner, with exact offsets."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sitt_core.errors import SourceError
-from sitt_core.text import normalise
+from sitt_core.text import normalise_counted
 from sitt_core.types import Block, BlockKind, Section
 
 MAX_ELEMENTS = 200_000
@@ -25,6 +25,7 @@ _BLANK = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _EXPONENT = re.compile(r"[-+−–]?[0-9]+(?:[.,][0-9]+)?")
 _DISPLAY = re.compile(r"\{\\(?:displaystyle|textstyle) (.*)\}", re.DOTALL)
+_WIKI_HEADING = re.compile(r"(={2,6})\s*(.*[^=\s])\s*\1")
 _TITLE_END = re.compile(r"[\s:.;,…]+$")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SILENT = named(
@@ -40,11 +41,12 @@ _APART = named(
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A canonical text with its sections, which partition it, and its blocks."""
+    """A canonical text with its sections, which partition it, and its blocks; `taken` counts the characters left out as invisible."""
 
     text: str
     sections: tuple[Section, ...]
     blocks: tuple[Block, ...]
+    taken: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse_html(html: str) -> Any:
@@ -82,6 +84,18 @@ def outline_html(root: Any, *, dropped: Callable[[Any], bool], cut: Collection[s
     reader.visit(root)
     reader.flush()
     reader.write_infoboxes()
+    return reader.outline()
+
+
+def outline_lines(text: str, *, cut: Collection[str] = ()) -> Outline:
+    """A plain text whose headings stand between equals signs, a paragraph to a line; without the sections titled as in `cut`."""
+    reader = _Reader(lambda _: False, frozenset(cut))
+    for line in text.split("\n"):
+        heading = _WIKI_HEADING.fullmatch(line.strip())
+        if heading:
+            reader.heading(len(heading[1]), heading[2])
+        else:
+            reader.add("paragraph", _BLANK.sub(" ", line))
     return reader.outline()
 
 
@@ -168,6 +182,7 @@ class _Reader:
     cut_at: int = 0
     flat: int = 0
     boxes: list[Any] = field(default_factory=list)
+    taken: dict[str, int] = field(default_factory=dict)
 
     def outline(self) -> Outline:
         text = "".join(self.parts)
@@ -176,11 +191,11 @@ class _Reader:
             Section(tuple(heading for _, heading in path), path[-1][0] if path else 0, start, end)
             for (start, path), end in zip(self.starts, ends, strict=True)
         ]
-        return Outline(text, tuple(sections) or (Section((), 0, 0, 0),), tuple(self.blocks))
+        return Outline(text, tuple(sections) or (Section((), 0, 0, 0),), tuple(self.blocks), self.taken)
 
     def add(self, kind: BlockKind, text: str, *, gap: str = "\n\n") -> None:
         """Appends a block; a section begins with a heading, and where the text goes on in the one above."""
-        text = normalise(text).strip()
+        text = self.normal(text).strip()
         if not text or self.cut_at:
             return
         gap = gap if self.parts else ""
@@ -191,6 +206,13 @@ class _Reader:
         self.parts += [gap, text]
         self.length = start + len(text)
         self.blocks.append(Block(kind, start, self.length))
+
+    def normal(self, text: str) -> str:
+        """The text in its normal form, what that takes out counted."""
+        text, taken = normalise_counted(text)
+        for name, count in taken.items():
+            self.taken[name] = self.taken.get(name, 0) + count
+        return text
 
     def flush(self) -> None:
         """Ends the paragraph being gathered."""
@@ -285,7 +307,7 @@ class _Reader:
             return
         self.write_infoboxes()
         self.cut_at = level if plain_title(title) in self.cut else 0
-        title = " ".join(normalise(title).split())
+        title = " ".join(self.normal(title).split())
         self.path = (*(above for above in self.path if above[0] < level), (level, title))
         self.add("heading", f"{'#' * level} {title}")
 
@@ -343,7 +365,7 @@ class _Reader:
 
     def code(self, element: Any) -> None:
         """Preformatted text, its white space kept, between fences."""
-        text = normalise("".join(element.itertext())).strip("\n").rstrip()
+        text = self.normal("".join(element.itertext())).strip("\n").rstrip()
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
         if text.strip():
             self.add("code", f"{fence}\n{text}\n{fence}")
