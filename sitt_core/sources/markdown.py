@@ -174,8 +174,7 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         raise SourceError(expected=f"at most {MAX_BYTES:,} bytes", got=f"{len(data):,} bytes in {name}", remedy="Split the file.")
     whole = normalise(decode(data, name=name))
     front, body = _split_front_matter(whole, name=name)
-    blank = _BLANK_LINES.match(body)
-    text = body[blank.end() if blank else 0 :].rstrip()
+    text = _without_blank_lines(body).rstrip()
     if not text:
         came = "only front matter" if whole.strip() else "only white space" if whole else "an empty file"
         raise SourceError(expected="a text", got=f"{came} in {name}", remedy="Write something in it, or leave it out of the folder.")
@@ -199,6 +198,16 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         origin=origin,
         **about,
     )
+
+
+def body_of(text: str, *, name: str) -> str:
+    """A Markdown text without its front matter and the blank lines at its beginning; raises SourceError for front matter that is broken."""
+    return _without_blank_lines(_split_front_matter(text, name=name)[1])
+
+
+def _without_blank_lines(body: str) -> str:
+    blank = _BLANK_LINES.match(body)
+    return body[blank.end() if blank else 0 :]
 
 
 def _source(front: _FrontMatter, title: str, *, name: str, attribution: Attribution) -> Source:
