@@ -29,7 +29,8 @@ from sitt_core.retrieval.words import LANGUAGES, tokenize, words_language
 from sitt_core.settings import FIELD_GUIDE, Settings, load_settings, secret
 from sitt_core.sources.beir import read_beir
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
-from sitt_core.sources.markdown import read_folder
+from sitt_core.sources.markdown import PATTERNS, read_folder
+from sitt_core.sources.options import parse_options, split_options, written
 from sitt_core.store.layout import check_corpus_name, current_generation
 from sitt_core.store.reading import Corpus, Index, identity, open_corpus
 from sitt_core.types import Document, Embedder, Listing, Provider, Report
@@ -213,10 +214,12 @@ def check_language(language: str) -> str:
 
 SOURCES = (
     "field-guide",
-    "markdown:PATH",
+    "markdown:PATH?include=*.md&exclude=drafts/*",
     "beir:PATH",
     "wikipedia:list=NAME",
     "wikipedia:titles=A|B",
+    "sitemap:URL",
+    "github:USER?forks=yes&archived=yes",
 )
 """How each kind of source is named."""
 
@@ -238,14 +241,31 @@ def read_source(
         return read_folder(FIELD_GUIDE, origin=spec, attribution=GUIDE_ATTRIBUTION, stored=stored), spec
     kind, _, place = spec.partition(":")
     if kind == "markdown" and place:
-        folder = _folder(place)
-        return read_folder(folder, origin=f"markdown:{folder.name}", stored=stored), f"markdown:{folder}"
+        return _from_markdown(place, stored)
     if kind == "beir" and place:
         folder = _folder(place)
         return read_beir(folder, origin=f"beir:{folder.name}", stored=stored), f"beir:{folder}"
     if kind == "wikipedia":
         return _from_wikipedia(place, settings or load_settings(), stored, report)
+    if kind == "sitemap":
+        return _from_sitemap(place, settings or load_settings(), stored, report)
+    if kind == "github":
+        return _from_github(place, settings or load_settings(), stored, report)
     raise InvalidInput(expected=f"a source: {', '.join(SOURCES)}", got=shown(spec), remedy="Name a folder, such as markdown:~/notes.")
+
+
+def _from_markdown(place: str, stored: Sequence[Document]) -> tuple[Listing, str]:
+    path, text = (place, "") if _is_folder(place) else split_options(place, known=PATTERNS)
+    options = parse_options(text, of="a folder", known=PATTERNS)
+    folder = _folder(path)
+    listing = read_folder(
+        folder,
+        origin=f"markdown:{folder.name}",
+        stored=stored,
+        include=options.get("include", ()),
+        exclude=options.get("exclude", ()),
+    )
+    return listing, f"markdown:{folder}{written(options)}"
 
 
 def _from_wikipedia(place: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
@@ -259,6 +279,24 @@ def _from_wikipedia(place: str, settings: Settings, stored: Sequence[Document], 
     return listing, wanted.place
 
 
+def _from_sitemap(text: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.sitemap import parse_place, read_sitemap
+
+    place = parse_place(text)
+    with _fetcher(settings) as fetcher:
+        return read_sitemap(place, fetcher=fetcher, stored=stored, report=report), f"sitemap:{text.strip()}"
+
+
+def _from_github(text: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.github import parse_account, read_github
+
+    account = parse_account(text)
+    token = secret("GITHUB_TOKEN")
+    with _fetcher(settings) as fetcher:
+        listing = read_github(account, fetcher=fetcher, token=token, api_url=settings.sources.github_url, stored=stored, report=report)
+    return listing, f"github:{text.strip()}"
+
+
 def _fetcher(settings: Settings) -> "Fetcher":
     """The one door to the network for a source, as the settings want it."""
     from sitt_core.sources.fetch import Fetcher, user_agent
@@ -270,6 +308,14 @@ def _fetcher(settings: Settings) -> "Fetcher":
         interval=asked.interval,
         allow_private=asked.allow_private,
     )
+
+
+def _is_folder(place: str) -> bool:
+    """Whether a place is a folder as it stands, question marks and all."""
+    try:
+        return Path(place).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _folder(place: str) -> Path:

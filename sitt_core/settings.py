@@ -15,7 +15,7 @@ DEFAULT_CORPUS = "field-guide"
 DEFAULT_PORT = 8501
 JUDGES = tuple(provider for provider in MODELS if provider != "extractive")
 """Who can judge answers: whoever writes in sentences of its own."""
-KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY")
+KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY", "GITHUB_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,14 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """How sources on the network are asked: who asks, where Wikipedia is, seconds between two requests to one host.
+    """How sources on the network are asked: who asks, where Wikipedia and GitHub's API are, seconds between two requests to one host.
 
     `contact` is the operator's address, "" for nobody; `allow_private` lets a source be in a private network.
     """
 
     contact: str = ""
     wikipedia_url: str = "https://en.wikipedia.org"
+    github_url: str = "https://api.github.com"
     interval: float = 1.0
     allow_private: bool = False
 
@@ -167,13 +168,16 @@ def _model_settings(environment: Mapping[str, str]) -> ModelSettings:
 
 def _source_settings(environment: Mapping[str, str]) -> SourceSettings:
     defaults = SourceSettings()
-    url = environment.get("SITT_WIKIPEDIA_URL", "").strip() or defaults.wikipedia_url
-    if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", url):
-        raise InvalidInput(
-            expected="SITT_WIKIPEDIA_URL to be a wiki's address, such as https://sv.wikipedia.org",
-            got=shown(url),
-            remedy="Correct it in the environment or in .env.",
-        )
+    addresses = {
+        "SITT_WIKIPEDIA_URL": (defaults.wikipedia_url, "a wiki's address, such as https://sv.wikipedia.org"),
+        "GITHUB_API_URL": (defaults.github_url, "the address of GitHub's API, such as https://github.example.org/api/v3"),
+    }
+    urls = {name: environment.get(name, "").strip() or default for name, (default, _) in addresses.items()}
+    for name, url in urls.items():
+        if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", url):
+            raise InvalidInput(
+                expected=f"{name} to be {addresses[name][1]}", got=shown(url), remedy="Correct it in the environment or in .env."
+            )
     private = environment.get("SITT_ALLOW_PRIVATE", "").strip().lower() or "no"
     if private not in ("yes", "no"):
         raise InvalidInput(
@@ -182,7 +186,8 @@ def _source_settings(environment: Mapping[str, str]) -> SourceSettings:
     interval = _number(environment, "SITT_FETCH_INTERVAL", least=0, most=3600)
     return SourceSettings(
         contact=environment.get("SITT_CONTACT", "").strip(),
-        wikipedia_url=url.rstrip("/"),
+        wikipedia_url=urls["SITT_WIKIPEDIA_URL"].rstrip("/"),
+        github_url=urls["GITHUB_API_URL"].rstrip("/"),
         interval=defaults.interval if interval is None else interval,
         allow_private=private == "yes",
     )

@@ -17,7 +17,7 @@ from sitt_core.sources.fetch import Fetched, Fetcher
 from sitt_core.sources.markdown import body_of, outline
 from sitt_core.sources.options import parse_options, switch
 from sitt_core.text import decode, normalise, sha256_text
-from sitt_core.types import Block, Document, Failure, Listing, Section, Source
+from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
 
 VERSION = 1
 """Raised when the same repository would become another document, with other sections or blocks."""
@@ -78,6 +78,10 @@ def parse_account(text: str) -> Account:
     return Account(login, switch(options, "forks"), switch(options, "archived"))
 
 
+def _nobody(stage: str, done: int, total: int) -> None:
+    """Takes the progress of whoever is not asked for it."""
+
+
 def read_github(
     account: Account,
     *,
@@ -87,7 +91,7 @@ def read_github(
     stored: Iterable[Document] = (),
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-    report: Callable[[str], None] = lambda _: None,
+    report: Report = _nobody,
 ) -> Listing:
     """The profile and every public repository of an account as documents; what cannot be one is a failure with its reason.
 
@@ -114,12 +118,14 @@ class _Reading:
     known: Mapping[str, Document]
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    report: Callable[[str], None]
+    report: Report
     documents: dict[str, Document] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     complete: bool = True
     limit: str = ""
     free_again: float = 0.0
+    left: str = ""
+    done: int = 0
 
     def listing(self) -> Listing:
         profile = self._profile()
@@ -127,7 +133,10 @@ class _Reading:
         own = {name: each for name, each in repositories.items() if name == f"{profile['login']}/{profile['login']}".lower()}
         wanted = [each for name, each in repositories.items() if name not in own and self._is_wanted(each)]
         unread = 0
+        total = len(wanted) + 1
         for facts in [_profile_facts(profile, next(iter(own.values()), None)), *map(_repository_facts, wanted)]:
+            self.done += 1
+            self.report("read repositories", self.done - 1, total)
             try:
                 self._add(facts)
             except SourceError as error:
@@ -136,9 +145,10 @@ class _Reading:
                 unread += 1
                 self.failures.append(Failure(facts.id, "not read: GitHub's rate limit was reached before"))
         if self.limit:
-            self.failures.insert(0, Failure("rate limit", f"{self.limit} {unread:,} of {len(wanted) + 1:,} were not read."))
+            self.failures.insert(0, Failure("rate limit", f"{self.limit} {unread:,} of {total:,} were not read."))
             self.complete = False
-        return Listing(self.account.origin, tuple(self.documents.values()), tuple(self.failures), self.complete)
+        notices = (f"GitHub's rate limit: {self.left}.",) if self.left else ()
+        return Listing(self.account.origin, tuple(self.documents.values()), tuple(self.failures), self.complete, notices)
 
     def _is_wanted(self, repository: Mapping[str, Any]) -> bool:
         return (self.account.forks or not repository.get("fork")) and (self.account.archived or not repository.get("archived"))
@@ -266,7 +276,10 @@ class _Reading:
         raise _Limited
 
     def _note_limit(self, fetched: Fetched) -> None:
-        """When the last request that was free has been made, none is sent before the next hour begins."""
+        """Keeps what is left of the limit; when that is nothing, no request is sent before it is renewed."""
+        left, of, reset = (_number(fetched.headers.get(f"x-ratelimit-{name}")) for name in ("remaining", "limit", "reset"))
+        if left is not None and of is not None and reset is not None:
+            self.left = f"{left:,.0f} of {of:,.0f} requests are left until {_clock_time(reset)}"
         if fetched.headers.get("x-ratelimit-remaining") == "0":
             self.free_again = _number(fetched.headers.get("x-ratelimit-reset")) or 0.0
 
@@ -282,12 +295,12 @@ class _Reading:
 
     def _wait(self, seconds: float) -> None:
         """Waits for a limit to end, or raises _Limited with what to say of it."""
-        end = datetime.fromtimestamp(min(self.clock() + seconds, 32_503_680_000), UTC)
+        end = _clock_time(self.clock() + seconds)
         if seconds > LONGEST_WAIT:
-            self.limit = f"GitHub's rate limit is reached until {end:%Y-%m-%d %H:%M} UTC."
+            self.limit = f"GitHub's rate limit is reached until {end}."
             self.limit += "" if self.token else " It is 60 requests an hour without GITHUB_TOKEN, 5,000 with one."
             raise _Limited
-        self.report(f"waiting {seconds:.0f} s for GitHub's rate limit to end, at {end:%H:%M:%S} UTC")
+        self.report(f"wait for GitHub's rate limit to end at {end}", self.done, max(self.done, 1))
         self.sleep(seconds)
         self.free_again = 0.0
 
@@ -302,6 +315,10 @@ class _Reading:
                 expected="GITHUB_TOKEN to be a token that GitHub knows", got=f"401: {shown(said)}", remedy="Correct it, or leave it out."
             )
         return SourceError(expected=f"{shown(url)} to be there", got=f"{fetched.status}: {shown(said)}", remedy="Check it in a browser.")
+
+
+def _clock_time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(min(seconds, 32_503_680_000), UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _number(text: str | None) -> float | None:

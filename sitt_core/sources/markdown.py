@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ VERSION = 1
 SUFFIXES = (".md", ".markdown", ".mdown")
 MAX_BYTES = 5_000_000
 MAX_FRONT_MATTER = 65_536
+PATTERNS = {"include": "patterns of the paths to read", "exclude": "patterns of those to leave out"}
+"""The options of a folder."""
 TEXT_KEYS = ("title", "category", "region", "see_also", "url", "license", "source")
 LIST_KEYS = ("countries", "aliases")
 
@@ -69,11 +72,20 @@ class _FrontMatter:
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = None, stored: Iterable[Document] = ()) -> Listing:
+def read_folder(
+    folder: Path,
+    *,
+    origin: str,
+    attribution: Attribution | None = None,
+    stored: Iterable[Document] = (),
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Listing:
     """Every Markdown file below `folder` as a document, by relative path; a file that cannot be one is a failure with its reason.
 
     A file whose bytes are those that a `stored` document of this origin was read from is that document: nothing is parsed. `origin` is how the corpus names this source. Hidden files and folders are left out, and so is what a symbolic link
-    takes from outside. Without an attribution addresses begin with the folder's own name. Raises SourceError for what is
+    takes from outside. Of the relative paths those count that match a pattern of `include` (when there is one) and none of
+    `exclude`; `*` in a pattern stands for anything, slashes too. Without an attribution addresses begin with the folder's own name. Raises SourceError for what is
     no folder or holds no Markdown.
     """
     root = _folder(folder)
@@ -84,6 +96,14 @@ def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = 
             expected=f"a folder with Markdown files ({', '.join(SUFFIXES)})",
             got=f"none in {shown(str(folder))}",
             remedy="Choose the folder that holds the texts, or rename them.",
+        )
+    found = len(files)
+    files = [file for file in files if _is_wanted(file.relative_to(root).as_posix(), include, exclude)]
+    if complete and not files:
+        raise SourceError(
+            expected=f"at least one of the {found:,} Markdown files to pass the patterns",
+            got=f"none: include {', '.join(include) or 'all'}; exclude {', '.join(exclude) or 'none'}",
+            remedy="Correct the patterns: they are compared with the path in the folder, such as notes/lake.md.",
         )
     known = {document.id: document for document in stored if document.origin == origin}
     attribution = attribution or Attribution(prefix=root.name)
@@ -133,6 +153,11 @@ def _files(root: Path) -> tuple[list[Path], list[Failure]]:
             if name.lower().endswith(SUFFIXES) and not name.startswith(".") and Path(os.path.realpath(file)).is_relative_to(root):
                 found.append(file)
     return sorted(found, key=lambda file: file.relative_to(root).as_posix()), unlisted
+
+
+def _is_wanted(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    included = not include or any(fnmatchcase(name, pattern) for pattern in include)
+    return included and not any(fnmatchcase(name, pattern) for pattern in exclude)
 
 
 def _bytes(file: Path, name: str) -> bytes:

