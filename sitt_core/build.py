@@ -214,12 +214,12 @@ def check_language(language: str) -> str:
 
 SOURCES = (
     "field-guide",
-    "markdown:PATH?include=*.md&exclude=drafts/*",
+    "markdown:PATH",
     "beir:PATH",
     "wikipedia:list=NAME",
     "wikipedia:titles=A|B",
     "sitemap:URL",
-    "github:USER?forks=yes&archived=yes",
+    "github:USER",
 )
 """How each kind of source is named."""
 

@@ -137,7 +137,7 @@ class _Reading:
     fetcher: Fetcher
     known: dict[str, Document]
     report: Report
-    robots: dict[str, Robots] = field(default_factory=dict)
+    robots: dict[str, Robots | SourceError] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     pages: dict[str, Entry] = field(default_factory=dict)
     elsewhere: dict[str, int] = field(default_factory=dict)
@@ -306,7 +306,7 @@ class _Reading:
             if fetched.status not in _MOVED:
                 return fetched, for_good
             for_good = for_good and fetched.status in _MOVED_FOR_GOOD
-            target = fetched.headers.get("location", "").strip()
+            target = _readable(fetched.headers.get("location", "").strip())
             here = _absolute(target, here) if target else ""
             if not here:
                 raise SourceError(expected=f"{shown(url)} to be there", got="a redirect to nowhere", remedy="Leave it out.")
@@ -342,13 +342,25 @@ class _Reading:
             try:
                 fetched = self.fetcher.get(f"{site}/robots.txt", max_bytes=MAX_ROBOTS, allow=_CLIENT_ERRORS)
             except SourceError as error:
-                raise SourceError(
+                self.robots[site] = SourceError(
                     expected=f"robots.txt of {_host(url)}, or the answer that there is none",
                     got=error.got,
                     remedy="Without it nothing of the site may be read. Try again later.",
-                ) from error
-            self.robots[site] = parse_robots(fetched.body, agent=AGENT) if fetched.status == 200 else ALLOW_ALL
-        return self.robots[site]
+                )
+            else:
+                self.robots[site] = parse_robots(fetched.body, agent=AGENT) if fetched.status == 200 else ALLOW_ALL
+        found = self.robots[site]
+        if isinstance(found, SourceError):
+            raise found
+        return found
+
+
+def _readable(header: str) -> str:
+    """A header that was read as Latin-1, as HTTP has it, and holds UTF-8, as servers send it."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return header
 
 
 def _host(url: str) -> str:

@@ -72,6 +72,7 @@ class FakeSite:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()})

@@ -294,6 +294,26 @@ def test_a_site_keeps_to_its_own_host_unless_others_are_allowed(site: FakeSite) 
         assert other.paths() == ["/robots.txt", "/cave?x", "/cave"]
 
 
+def test_another_host_in_trouble_is_asked_once(site: FakeSite) -> None:
+    """Its robots.txt cannot be read: its pages are named, the site's own are read."""
+    with FakeSite() as other:
+        other.pages["/robots.txt"] = Reply(b"", 500)
+        site.put("/sitemap.xml", site.sitemap("/lake", *(f"{other.url}/{name}" for name in "abc")))
+        listing = read(site, f"/sitemap.xml#hosts={other.host}", retries=0)
+        assert (names(site, listing), [failure.id for failure in listing.failures]) == (
+            ["/lake"],
+            [f"{other.host}/{name}" for name in "abc"],
+        )
+        assert other.paths() == ["/robots.txt"]
+
+
+def test_a_redirect_to_an_address_in_plain_utf_8_is_followed(site: FakeSite) -> None:
+    """As servers send them, though HTTP has only Latin-1."""
+    site.redirect("/moor", "/m\xc3\xb8r", status=301)
+    site.page("/m%C3%B8r", article("Mør", WORDS))
+    assert "Mør" in [document.title for document in read(site).documents]
+
+
 def test_private_networks_are_refused_unless_allowed(site: FakeSite) -> None:
     """A site on this very machine is a trap for any other."""
     with pytest.raises(SourceError, match="private network"):
