@@ -85,7 +85,7 @@ def _codec(label: str) -> str:
     """Python's name of a text encoding; "" for what is none, or must not be decoded by."""
     try:
         name = codecs.lookup(label).name
-        b"".decode(name)
+        b" ".decode(name, "replace")  # raises LookupError for a codec that is none of texts
     except (LookupError, ValueError, UnicodeError):
         return ""
     return "" if name in _NO_CHARSETS else name

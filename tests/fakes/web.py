@@ -41,6 +41,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request; an `Answer` calls `send`, or writes to `wfile` itself."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     site: "FakeSite"
 
     def do_GET(self) -> None:
@@ -80,6 +81,13 @@ class Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are what these tests are about."""
+
+
 Answer = Callable[[Handler], None] | str | bytes
 
 
@@ -98,7 +106,7 @@ class FakeSite:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.site = self  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
