@@ -186,12 +186,13 @@ class _Reader:
 
     def outline(self) -> Outline:
         text = "".join(self.parts)
+        self.starts = self.starts or [(0, ())]
         ends = [*(start for start, _ in self.starts[1:]), len(text)]
         sections = [
             Section(tuple(heading for _, heading in path), path[-1][0] if path else 0, start, end)
             for (start, path), end in zip(self.starts, ends, strict=True)
         ]
-        return Outline(text, tuple(sections) or (Section((), 0, 0, 0),), tuple(self.blocks), self.taken)
+        return Outline(text, tuple(sections), tuple(self.blocks), self.taken)
 
     def add(self, kind: BlockKind, text: str, *, gap: str = "\n\n") -> None:
         """Appends a block; a section begins with a heading, and where the text goes on in the one above."""

@@ -1,5 +1,6 @@
 """What a MediaWiki answers: which page a title leads to, and a page's text with its revision and licence."""
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -132,20 +133,28 @@ class Wiki:
             return Page(title, through=tuple(through), problem="a double redirect: a redirect that leads to a redirect")
         return Page(title, int(revision), str(url), int(facts.get("ns", 0)), tuple(through), fragment)
 
-    def _query(self, asked: Mapping[str, str], *, revalidate: bool = True) -> Iterator[Mapping[str, Any]]:
+    def _query(self, asked: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
         """A query's answers, continued to the end."""
         going_on: dict[str, str] = {}
         for _ in range(MAX_CONTINUATIONS):
-            told, _ = self._action({**asked, **going_on}, revalidate=revalidate)
+            told, _ = self._action({**asked, **going_on})
             yield _mapping(told.get("query", {}), "a query's answer")
             going_on = {name: str(value) for name, value in told.get("continue", {}).items()}
             if not going_on:
                 return
         raise SourceError(expected="a query that ends", got="one that always goes on", remedy="Try again later; the wiki is at fault.")
 
-    def _action(self, asked: Mapping[str, str], *, revalidate: bool) -> tuple[Mapping[str, Any], Fetched]:
+    def _action(self, asked: Mapping[str, str], *, keep: int = 0) -> tuple[Mapping[str, Any], Fetched]:
+        """The Action API's answer; a kept one that holds the text of revision `keep` is enough."""
         query = urlencode({**asked, "format": "json", "formatversion": "2", "maxlag": "5"}, quote_via=quote)
-        fetched = self._fetcher.get(f"{self.base}/w/api.php?{query}", revalidate=revalidate, busy=_is_late)
+        url = f"{self.base}/w/api.php?{query}"
+        kept = self._fetcher.kept(url) if keep else None
+        if kept is not None:
+            with contextlib.suppress(SourceError):
+                told = _json(kept)
+                if _extracted(told)[0] == keep:
+                    return told, kept
+        fetched = self._fetcher.get(url, busy=_is_late)
         told = _json(fetched)
         if "error" in told:
             error = _mapping(told["error"], "an error")
@@ -159,7 +168,9 @@ class Wiki:
     def kept_html(self, page: Page) -> PageText | None:
         """A page's HTML at its current revision when the cache holds it."""
         kept = self._fetcher.kept(self._html_address(page))
-        return self._page_text(page, kept) if kept and _revision(kept) == page.revision else None
+        with contextlib.suppress(SourceError):  # what could not be used then is asked for again
+            return self._page_text(page, kept) if kept and _revision(kept) == page.revision else None
+        return None
 
     def html(self, page: Page) -> PageText:
         """A page's HTML, asked for; raises SourceError."""
@@ -199,9 +210,7 @@ class Wiki:
             "exsectionformat": "wiki",
             "titles": page.title,
         }
-        told, got = self._action(asked, revalidate=False)
-        if got.cached and _extracted(told)[0] != page.revision:
-            told, got = self._action(asked, revalidate=True)
+        told, got = self._action(asked, keep=page.revision)
         revision, text = _extracted(told)
         if not revision or not text.strip():
             raise SourceError(expected=f"the text of {page.title}", got="none", remedy="Leave format=extract out: the page may be a table.")
@@ -210,7 +219,7 @@ class Wiki:
     def rights(self) -> str:
         """The licence of all the wiki's texts, asked for once."""
         if not self._rights:
-            told, _ = self._action({"action": "query", "meta": "siteinfo", "siprop": "rightsinfo"}, revalidate=True)
+            told, _ = self._action({"action": "query", "meta": "siteinfo", "siprop": "rightsinfo"})
             rights = _mapping(_mapping(told.get("query", {}), "site information").get("rightsinfo", {}), "the wiki's licence")
             self._rights = license_name(rights.get("text"), rights.get("url"))
         return self._rights

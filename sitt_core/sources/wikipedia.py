@@ -211,7 +211,8 @@ def _article(wiki: Wiki, wanted: Wanted, subject: _Subject, stored: Document | N
     page = subject.page
     assert page is not None, "rows without an article are documents by themselves"
     text = None if wanted.extract else wiki.kept_html(page)
-    if text is None and stored is not None and stored.revision == wiki.permalink(page.revision):
+    of_this = stored is not None and (stored.source.url, stored.revision) == (page.url, wiki.permalink(page.revision))
+    if text is None and stored is not None and of_this:
         return _attributed(stored, subject)
     if wanted.extract:
         text = wiki.extract(page)
