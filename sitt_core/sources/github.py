@@ -58,10 +58,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Readme:
-    """A README as it is stored: its path in the repository and its text, white space at the end left out."""
+    """A README as it is stored: its path in the repository, its text without white space at the end, the address of that very text."""
 
     path: str
     text: str
+    permalink: str
 
 
 def parse_account(text: str) -> Account:
@@ -205,7 +206,7 @@ class _Reading:
 
     def _add(self, facts: "_Facts") -> None:
         old = self.known.get(facts.id)
-        if old is not None and old.revision == facts.revision:
+        if old is not None and old.revision.rpartition("#")[2] == facts.revision:
             self.documents[facts.id] = old
             return
         readme = self._readme(facts.repository) if facts.repository else None
@@ -221,7 +222,8 @@ class _Reading:
             sections=sections,
             blocks=blocks,
             sha256=sha256_text(json.dumps([facts.title, asdict(source), text], sort_keys=True)),
-            revision=facts.revision,
+            # The link to the README as it was read; what follows # says under which facts it need not be read again.
+            revision=f"{readme.permalink}#{facts.revision}" if readme and readme.permalink else facts.revision,
             fetched_at=self.fetcher.now(),
             origin=self.account.origin,
         )
@@ -248,7 +250,10 @@ class _Reading:
         if len(data) > MAX_README:
             raise SourceError(expected=f"a README of at most {MAX_README:,} bytes", got=f"{len(data):,} in {name}", remedy="Leave it out.")
         text = normalise(decode(data, name=name))
-        return Readme(facts["path"], text.rstrip()) if text.strip() else None
+        sha = facts.get("sha")
+        known = isinstance(sha, str) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", sha)
+        permalink = f"{self.api_url}/repos/{quote(full_name)}/git/blobs/{sha}" if known else ""
+        return Readme(facts["path"], text.rstrip(), permalink) if text.strip() else None
 
     # -- asking
 

@@ -1,5 +1,6 @@
 """A GitHub account becomes documents, within its rate limit; READMEs are read whatever they are called and as they are written."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,8 @@ def test_an_account_becomes_documents(hub: FakeGitHub) -> None:
     assert [section.heading_path for section in lake.sections] == [(), ("Lake",), ("Lake", "Use")]
     assert "".join(lake.text[section.start : section.end] for section in lake.sections) == lake.text
     assert (lake.origin, lake.fetched_at) == ("github:octocat", "2026-11-30T12:00:00+00:00")
+    sha = hashlib.sha1(README.encode()).hexdigest()
+    assert lake.revision.startswith(f"{hub.url}/repos/Octocat/lake/git/blobs/{sha}#")
     assert found["Octocat/notes"].source.license == "not stated"
     assert listing.notices == ("GitHub's rate limit: 54 of 60 requests are left until 2026-11-30 12:50:00 UTC.",)
 
