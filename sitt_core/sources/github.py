@@ -210,7 +210,7 @@ class _Reading:
             self.documents[facts.id] = old
             return
         readme = self._readme(facts.repository) if facts.repository else None
-        text, sections, blocks = _outlined(facts.lead, readme)
+        text, sections, blocks = outlined(facts.lead, readme)
         if not text:
             return
         source = Source(facts.title, facts.url, facts.license if readme or not facts.is_profile else NOT_STATED)
@@ -442,7 +442,7 @@ def _license(repository: Mapping[str, Any]) -> str:
     return spdx if spdx not in ("", "NOASSERTION") else f"{_line(found.get('name')) or 'other'} (see the repository)"
 
 
-def _outlined(lead: tuple[str, ...], readme: Readme | None) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
+def outlined(lead: tuple[str, ...], readme: Readme | None) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
     """What is said of it, then its README as it is written: Markdown with its sections, anything else as paragraphs."""
     parts: list[str] = []
     blocks: list[Block] = []

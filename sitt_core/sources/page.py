@@ -27,6 +27,8 @@ LEAST_CHARACTERS = 40
 """Of a shorter one, the page is looked through again with less care for what surrounds it."""
 ERROR_PAGE_WORDS = 200
 """A page that is titled like an error is one unless its text has more words than this."""
+CLEARLY = 0.4
+"""A main text with this share of the page's words is it; of a smaller one trafilatura is asked to make sure."""
 MAX_TITLE = 300
 MAX_LICENSE = 200
 
@@ -128,7 +130,9 @@ def _parsed(html: str) -> Any:
 
 def _main_text(tree: Any) -> Any:
     """trafilatura's tree of the main text, or None."""
-    found = _extracted(tree)
+    found = _extracted(tree, fast=True)
+    if _length(found) < CLEARLY * _length(tree):
+        found = _extracted(tree)  # compared with what two other methods find
     # Where no container is marked as the article's, trafilatura takes paragraphs alone (adbar/trafilatura#774, open at 2.3.1).
     if (found is None or found.find(".//head") is None) and next(tree.iter(*_HEADINGS), None) is not None:
         framed = _extracted(_framed(tree))
@@ -137,8 +141,12 @@ def _main_text(tree: Any) -> Any:
     return found
 
 
-def _length(body: Any) -> int:
-    return sum(map(len, body.itertext())) if body is not None else 0
+def _length(tree: Any) -> int:
+    """The characters of a tree's text, scripts and styles left out."""
+    if tree is None:
+        return 0
+    silent = sum(len(element.text or "") for element in tree.iter("script", "style"))
+    return sum(map(len, tree.itertext())) - silent
 
 
 @functools.cache
@@ -151,14 +159,14 @@ def _settings() -> Any:
     return config
 
 
-def _extracted(tree: Any) -> Any:
+def _extracted(tree: Any, *, fast: bool = False) -> Any:
     from trafilatura import bare_extraction
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it writes a warning for every page without text
     try:
         # Of its formats "xml" alone spares it writing out a text that nobody reads; what is returned is the tree.
         found = bare_extraction(
-            tree, output_format="xml", include_comments=False, include_formatting=True, include_tables=True, config=_settings()
+            tree, output_format="xml", fast=fast, include_comments=False, include_formatting=True, include_tables=True, config=_settings()
         )
     except Exception as error:  # a page that it cannot take must not end the reading of the others
         raise SourceError(

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sitt_core.errors import InvalidInput, SourceError
-from sitt_core.sources.github import Account, parse_account, read_github
+from sitt_core.sources.github import Account, Readme, outlined, parse_account, read_github
 from sitt_core.types import Document, Listing
 from tests.fakes.github import MIT, OTHER, TOKEN, FakeGitHub
 from tests.fakes.site import Asked, Clock, Reply, fetcher
@@ -117,6 +119,22 @@ def test_encodings_and_front_matter(hub: FakeGitHub, data: bytes, text: str) -> 
     """The text is whole; front matter is none of it and attributes nothing."""
     document = readme(hub, data)
     assert (document.text, document.source.license, document.title) == (text, "not stated", "Octocat/lake")
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.sampled_from(["# A", "text", "", "  ", "---", "title: x", "- a", "| a |", "|---|", "```", "> q", "===="]), max_size=12),
+    st.sampled_from(["README.md", "README.rst"]),
+    st.sampled_from([(), ("About",), ("About", "Topics: a\nLanguage: b")]),
+)
+def test_whatever_a_readme_holds_the_outline_is_exact(lines: list[str], path: str, lead: tuple[str, ...]) -> None:
+    """Sections partition the text; blocks come in order with nothing but white space between them."""
+    text = "\n".join(lines).rstrip()
+    whole, sections, found = outlined(lead, Readme(path, text, "") if text else None)
+    assert "".join(whole[section.start : section.end] for section in sections) == whole
+    edges = [0, *(edge for block in found for edge in (block.start, block.end)), len(whole)]
+    assert edges == sorted(edges)
+    assert all(whole[start:end].strip() == "" for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 def test_markup_stays_as_it_is_written(hub: FakeGitHub) -> None:

@@ -1,6 +1,8 @@
 """A page of HTML becomes its main text with headings, lists and tables; what is no article is refused by name."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sitt_core.errors import SourceError
 from sitt_core.sources.page import MAX_ELEMENTS, read_page
@@ -64,6 +66,47 @@ def test_sections_partition_the_text_and_blocks_stand_apart() -> None:
     document = read(PAGE)
     assert "".join(document.text[section.start : section.end] for section in document.sections) == document.text
     edges = [0, *(edge for block in document.blocks for edge in (block.start, block.end)), len(document.text)]
+    assert all(document.text[start:end].strip() == "" for start, end in zip(edges[::2], edges[1::2], strict=True))
+
+
+TAGS = (
+    "p",
+    "div",
+    "article",
+    "h1",
+    "h3",
+    "ul",
+    "ol",
+    "li",
+    "table",
+    "tr",
+    "th",
+    "td",
+    "pre",
+    "code",
+    "blockquote",
+    "br",
+    "dl",
+    "dd",
+    "span",
+)
+PIECES = st.sampled_from(
+    [*(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS), WORDS, "# x", "|", "`", "\n", "\u2028", "&#0;", "é"]
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(PIECES, max_size=60))
+def test_whatever_the_tags_the_outline_is_exact(pieces: list[str]) -> None:
+    """Sections partition the text; blocks come in order, none blank, with nothing but white space between them."""
+    try:
+        document = read("<html><body>" + "".join(pieces))
+    except SourceError:
+        return
+    assert "".join(document.text[section.start : section.end] for section in document.sections) == document.text
+    assert all(words.strip() == words for _, words in blocks(document))
+    edges = [0, *(edge for block in document.blocks for edge in (block.start, block.end)), len(document.text)]
+    assert edges == sorted(edges)
     assert all(document.text[start:end].strip() == "" for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sitt_core.errors import InvalidInput, SourceError
 from sitt_core.ingest import plan_update
@@ -137,6 +139,21 @@ def test_what_came_before_the_damage_is_read(data: bytes) -> None:
     found = parse_sitemap(data, url=URL)
     assert found.entries[:1] == entries("/a")
     assert found.problem
+
+
+@settings(max_examples=150)
+@given(
+    st.binary(max_size=200)
+    | st.tuples(st.integers(0, 60), st.binary(max_size=9)).map(lambda at: PLAIN[: at[0] * 4] + at[1] + PLAIN[at[0] * 4 :])
+)
+def test_any_bytes_are_a_sitemap_or_a_named_error(data: bytes) -> None:
+    """Nothing else comes out of them, packed or not."""
+    for form in (data, gzip.compress(data), gzip.compress(data)[:-5]):
+        try:
+            found = parse_sitemap(form, url=URL)
+        except SourceError:
+            continue
+        assert all(entry.url.startswith(("http://", "https://")) for entry in found.entries)
 
 
 def test_more_entries_than_the_protocol_allows(monkeypatch: pytest.MonkeyPatch) -> None:
