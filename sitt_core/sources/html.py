@@ -37,6 +37,7 @@ _APART = named(
     "h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul"
 )
 """What stands apart from the words before and after it."""
+_IN_TABLES = named("caption colgroup col thead tbody tfoot tr td th")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def parse_html(html: str) -> Any:
 
     try:
         parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-        root = document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+        # The parser would put a replacement character for each NUL.
+        root = document_fromstring(html.replace("\x00", "").encode("utf-8", "replace"), parser=parser)
     except (etree.LxmlError, ValueError, AssertionError) as error:
         raise SourceError(expected="a page of HTML", got=f"what is none: {error!s:.100}", remedy="Open the address in a browser.") from None
     elements = depth = 0
@@ -330,8 +332,10 @@ class _Reader:
     def items(self, element: Any) -> Iterator[str]:
         """A list's items, marked; what nests in one is part of it, indented."""
         number = 0
+        for stray in self.strays(element):
+            yield f"- {stray}"
         for item in element:
-            if not isinstance(item.tag, str) or item.tag in _SILENT or self.dropped(item):
+            if item.tag in _SILENT or self.dropped(item):
                 continue
             nested = [child for child in item if child.tag in ("ul", "ol", "menu") and not self.dropped(child)]
             for child in nested:
@@ -344,10 +348,28 @@ class _Reader:
                 first, *rest = told or [""]
                 yield "\n".join([f"{mark}{first}".rstrip(), *(f"  {line}" for line in rest), *inner])
 
+    def strays(self, element: Any) -> Iterator[str]:
+        """The words directly inside an element that should hold none, such as a list between its items."""
+        for words in (element.text, *(child.tail for child in element)):
+            if words and words.strip():
+                yield _BLANK.sub(" ", words).strip()
+
+    def strays_of_table(self, table: Any) -> Iterator[str]:
+        """What is in a table, but in no cell of it: browsers show it above."""
+        inner = [child for child in table if child.tag in ("thead", "tbody", "tfoot")]
+        rows = list(rows_of(table))
+        for part in (table, *inner, *rows):
+            yield from self.strays(part)
+            for child in part:
+                if child.tag not in _IN_TABLES and child.tag not in _SILENT and not self.dropped(child):
+                    yield from self.lines(child)
+
     def definitions(self, element: Any) -> None:
         """A list of terms: each with what defines it is an item; what is merely indented is a paragraph."""
         held: list[str] = []
         first = True
+        for stray in self.strays(element):
+            self.add("paragraph", stray)
         for child in [*element, None]:
             if child is not None and (child.tag in _SILENT or self.dropped(child)):
                 continue
@@ -379,11 +401,13 @@ class _Reader:
         for caption in table.iterchildren("caption"):
             if not self.dropped(caption):
                 self.add("paragraph", "\n".join(self.lines(caption)))
+        for stray in self.strays_of_table(table):
+            self.add("paragraph", stray)
         grid = grid_of(table)
         if table.get("role") == "presentation" or all(sum(cell is not None for cell in row) <= 1 for row in grid):
             for row in rows_of(table):
                 for cell in row:
-                    if not self.dropped(cell):
+                    if cell.tag in ("td", "th") and not self.dropped(cell):
                         self.visit(cell)
                         self.flush()
             return
@@ -411,9 +435,10 @@ class _Reader:
 
     def pairs(self, table: Any) -> Iterator[str]:
         """A table as lines of "name: value"; a row without a name as it is, a table inside by its own lines."""
-        for row in table.iterchildren("caption"):
-            if not self.dropped(row):
-                yield from self.lines(row)
+        for caption in table.iterchildren("caption"):
+            if not self.dropped(caption):
+                yield from self.lines(caption)
+        yield from self.strays_of_table(table)
         for row in rows_of(table):
             if _HIDDEN.search(row.get("style") or "") or self.dropped(row):
                 continue
