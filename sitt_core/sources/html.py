@@ -37,7 +37,13 @@ _APART = named(
     "h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul"
 )
 """What stands apart from the words before and after it."""
-_IN_TABLES = named("caption colgroup col thead tbody tfoot tr td th")
+_IN_TABLES = {
+    "table": named("caption colgroup col thead tbody tfoot tr"),
+    "thead": named("tr"),
+    "tbody": named("tr"),
+    "tfoot": named("tr"),
+    "tr": named("td th"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +367,7 @@ class _Reader:
         for part in (table, *inner, *rows):
             yield from self.strays(part)
             for child in part:
-                if child.tag not in _IN_TABLES and child.tag not in _SILENT and not self.dropped(child):
+                if child.tag not in _IN_TABLES[part.tag] and child.tag not in _SILENT and not self.dropped(child):
                     yield from self.lines(child)
 
     def definitions(self, element: Any) -> None:
