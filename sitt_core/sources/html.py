@@ -12,6 +12,7 @@ from sitt_core.types import Block, BlockKind, Section
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 200
 MAX_COLUMNS = 100
+_TOO_DEEP = f"boolean({'/*' * (MAX_DEPTH + 1)})"
 INFOBOX = "Infobox"
 """The heading of the section that an infobox becomes."""
 
@@ -59,21 +60,20 @@ class Outline:
 def parse_html(html: str) -> Any:
     """The tree of a page, comments removed; raises SourceError for what is none, or has more in it than can be read."""
     from lxml import etree
-    from lxml.html import HTMLParser, document_fromstring
 
     try:
-        parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+        # Plain elements: those of lxml.html cost a look-up each.
+        parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
         # The parser would put a replacement character for each NUL.
-        root = document_fromstring(html.replace("\x00", "").encode("utf-8", "replace"), parser=parser)
-    except (etree.LxmlError, ValueError, AssertionError) as error:
+        root = etree.fromstring(html.replace("\x00", "").encode("utf-8", "replace"), parser)
+    except (etree.LxmlError, ValueError) as error:
         raise SourceError(expected="a page of HTML", got=f"what is none: {error!s:.100}", remedy="Open the address in a browser.") from None
-    elements = depth = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        elements, depth = (elements + 1, depth + 1) if event == "start" else (elements, depth - 1)
-        if elements > MAX_ELEMENTS or depth > MAX_DEPTH:
-            raise SourceError(
-                expected=f"a page of at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} deep", got="more of them", remedy="Leave the page out."
-            )
+    if root is None:
+        raise SourceError(expected="a page of HTML", got="an empty one", remedy="Open the address in a browser.")
+    if root.xpath("count(//*)") > MAX_ELEMENTS or root.xpath(_TOO_DEEP):
+        raise SourceError(
+            expected=f"a page of at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} deep", got="more of them", remedy="Leave the page out."
+        )
     return root
 
 
@@ -232,6 +232,8 @@ class _Reader:
 
     def lines(self, element: Any) -> list[str]:
         """What an element says, one line for all that stands apart in it."""
+        if not len(element):
+            return _lines(_BLANK.sub(" ", element.text or ""))
         outer, self.run = self.run, []
         self.flat += 1
         self.visit(element)
@@ -246,8 +248,9 @@ class _Reader:
         gone = None
         for child in element:
             about = child.get("about")
+            style = child.get("style")
             of_gone = gone is not None and about == gone and "infobox" not in classes(child)
-            if of_gone or child.tag in _SILENT or _HIDDEN.search(child.get("style") or ""):
+            if of_gone or child.tag in _SILENT or (style and _HIDDEN.search(style)):
                 pass
             elif self.dropped(child):
                 # All of a template that is left out goes, not only its first element.
@@ -475,6 +478,9 @@ class _Reader:
 
 def _lines(text: str) -> list[str]:
     """A gathered text's lines, blanks joined, empty ones left out."""
+    if "\n" not in text:
+        line = _BLANK.sub(" ", text).strip()
+        return [line] if line else []
     return [line for line in (_BLANK.sub(" ", line).strip() for line in text.split("\n")) if line]
 
 

@@ -41,7 +41,7 @@ _REVISION = re.compile(r"/revision/(\d+)$")
 
 def is_chrome(element: Any) -> bool:
     """Whether an element is around the article and not in it."""
-    names = classes(element)
+    names = classes(element) if element.get("class") else ()
     if names and not CHROME.isdisjoint(names):
         return True
     if "refbegin" in names:  # a list of sources; one of a writer's own works is set in the same columns

@@ -137,6 +137,7 @@ class TestTables:
             pytest.param(
                 "<tr><th>A</th><th>Picture</th></tr><tr><td>x</td><td><img/></td></tr>", "| A |\n|---|\n| x |", id="a column of pictures"
             ),
+            pytest.param("<tr><td>a\n b</td><td>\n<i>c\nd</i>\n</td></tr>", "| a b | c d |", id="line ends of the source are blanks"),
             pytest.param("<tr><td><p>one</p><p>two</p></td></tr>", "one\n\ntwo", id="a table for layout"),
             pytest.param(
                 "<tr><th>A</th><th>B</th></tr><tr><td>x</td><td><table><tr><th>k</th><td>v</td></tr></table></td></tr>",
