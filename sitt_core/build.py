@@ -1,6 +1,7 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,8 @@ EMBEDDERS: dict[str, Callable[..., Embedder]] = {
 }
 """What makes each embedder from `overlong` and `models_dir`; `st:NAME` is `load_st` of that name."""
 DEFAULT_LANGUAGE = "english"
+LONG_WAIT = 2.0
+"""A wait for a site above so many seconds is shown."""
 JUDGE_RETRIES = 6
 """A judge is asked again for longer than a reader would wait: .5, 1, 2, 4, 8 and 16 s, or as long as the service asks for."""
 
@@ -274,7 +277,7 @@ def _from_wikipedia(place: str, settings: Settings, stored: Sequence[Document], 
 
     wanted = parse_wanted(place)
     require_contact(settings.sources.contact)
-    with _fetcher(settings) as fetcher:
+    with _fetcher(settings, report) as fetcher:
         listing = read_wikipedia(wanted, fetcher=fetcher, base_url=settings.sources.wikipedia_url, stored=stored, report=report)
     return listing, wanted.place
 
@@ -283,7 +286,7 @@ def _from_sitemap(text: str, settings: Settings, stored: Sequence[Document], rep
     from sitt_core.sources.sitemap import parse_place, read_sitemap
 
     place = parse_place(text)
-    with _fetcher(settings) as fetcher:
+    with _fetcher(settings, report) as fetcher:
         return read_sitemap(place, fetcher=fetcher, stored=stored, report=report), f"sitemap:{text.strip()}"
 
 
@@ -292,13 +295,13 @@ def _from_github(text: str, settings: Settings, stored: Sequence[Document], repo
 
     account = parse_account(text)
     token = secret("GITHUB_TOKEN")
-    with _fetcher(settings) as fetcher:
+    with _fetcher(settings, report) as fetcher:
         listing = read_github(account, fetcher=fetcher, token=token, api_url=settings.sources.github_url, stored=stored, report=report)
     return listing, f"github:{text.strip()}"
 
 
-def _fetcher(settings: Settings) -> "Fetcher":
-    """The one door to the network for a source, as the settings want it."""
+def _fetcher(settings: Settings, report: Report) -> "Fetcher":
+    """The one door to the network for a source, as the settings want it; a long wait is told, and can be stopped by `report`."""
     from sitt_core.sources.fetch import Fetcher, user_agent
 
     asked = settings.sources
@@ -307,7 +310,18 @@ def _fetcher(settings: Settings) -> "Fetcher":
         cache_dir=settings.fetched_dir,
         interval=asked.interval,
         allow_private=asked.allow_private,
+        sleep=partial(_wait, report=report),
+        report=lambda message: report(message, 0, 1),
     )
+
+
+def _wait(seconds: float, *, report: Report) -> None:
+    """Sleeps; above the usual pace it says every second how far the wait is, so that whoever wants to stop need not wait too."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if seconds > LONG_WAIT:
+            report("waiting for the site", int(seconds - left), int(seconds))
+        time.sleep(min(left, 1.0))
 
 
 def _is_folder(place: str) -> bool:

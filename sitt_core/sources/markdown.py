@@ -21,7 +21,7 @@ from sitt_core.errors import SourceError, shown
 from sitt_core.text import decode, normalise, sha256_text
 from sitt_core.types import Block, BlockKind, Document, Failure, Listing, Section, Source
 
-VERSION = 1
+VERSION = 2
 """Raised when the same file would become another document, with other sections or blocks."""
 SUFFIXES = (".md", ".markdown", ".mdown")
 MAX_BYTES = 5_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sitt_core.build import read_source
-from sitt_core.errors import InvalidInput, SourceError
+from sitt_core.errors import Cancelled, InvalidInput, SourceError
 from sitt_core.ingest import plan_update
 from sitt_core.settings import Settings, SourceSettings
 from sitt_core.sources.fetch import Fetcher, Limits, user_agent
@@ -500,6 +500,21 @@ class TestAsASource:
         assert told[0] == ("read the list", 0, 1)
         assert told[-1] == ("fetch articles", 3, 3)
         assert (tmp_path / "fetched" / "replies").is_dir()
+
+    def test_a_long_wait_is_shown_and_can_be_stopped(self, wiki: FakeWikipedia, tmp_path: Path) -> None:
+        """Whoever waits for a site sees why and how long, and a stop takes effect within the wait."""
+        wiki.wiki, wiki.throttled, wiki.retry_after = beasts(3), 1, "100"
+        told: list[str] = []
+
+        def stop(stage: str, done: int, total: int) -> None:
+            told.append(stage)
+            if (stage, total) == ("waiting for the site", 100) or (stage, total) == ("waiting for the site", 99):
+                raise Cancelled(expected="a", got="b", remedy="c")
+
+        with pytest.raises(Cancelled):
+            read_source("wikipedia:", settings=self.settings(wiki, tmp_path), report=stop)
+        assert any("waiting 100 s before asking" in stage and "429" in stage for stage in told)
+        assert len(wiki.asked) == 1
 
     @pytest.mark.parametrize("contact", ["", "nobody"])
     def test_nobody_is_asked_without_a_contact(self, contact: str, wiki: FakeWikipedia, tmp_path: Path) -> None:
