@@ -21,6 +21,11 @@ NOT_STATED = "not stated"
 MAX_ELEMENTS = 50_000
 """A page of more is refused: what finds the main text has no limit of its own."""
 MAX_DEPTH = 240
+MAX_INLINE = 4000
+"""A paragraph with more elements in it takes trafilatura more than a second, and four times as long for twice as many."""
+MANY_SPANS = 200
+MAX_SPAN = 30
+"""A cell that says it spans more columns spans one."""
 LEAST_WORDS = 8
 """A main text of fewer words is none."""
 LEAST_CHARACTERS = 40
@@ -33,6 +38,7 @@ MAX_TITLE = 300
 MAX_LICENSE = 200
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_SPANS = ("span", "font", "wbr", "nobr")
 _AROUND = frozenset({"header", "footer", "nav", "aside", "script", "style"})
 _BLANK = re.compile(r"[ \t\n]+")
 _LEVEL = re.compile(r"h([1-6])")
@@ -125,7 +131,36 @@ def _parsed(html: str) -> Any:
                 got="more of them",
                 remedy="Leave the page out.",
             )
+    _join_spans(tree)
+    for cell in tree.iter("td", "th"):
+        # trafilatura writes as many empty cells as a cell says it spans, up to a thousand.
+        if not re.fullmatch(r"\s*[0-9]{1,2}\s*", cell.get("colspan", "1")) or int(cell.get("colspan", "1")) > MAX_SPAN:
+            del cell.attrib["colspan"]
+    if any(sum(1 for _ in paragraph.iterdescendants()) > MAX_INLINE for paragraph in tree.iter("p")):
+        raise SourceError(
+            expected=f"a page of at most {MAX_INLINE:,} links and other elements in a paragraph",
+            got="more of them",
+            remedy="Leave the page out.",
+        )
     return tree
+
+
+def _join_spans(tree: Any) -> None:
+    """Takes away spans, where there are many, and joins the text that they cut up.
+
+    trafilatura takes them away too, but leaves as many pieces of text, for which lxml's text() needs quadratic time: minutes
+    for the colours of a long piece of code.
+    """
+    from lxml import etree
+
+    if sum(1 for _ in tree.iter(*_SPANS)) < MANY_SPANS:
+        return
+    etree.strip_tags(tree, *_SPANS)
+    for element in tree.iter(etree.Element):
+        if element.text:
+            element.text = element.text  # reading it joins the pieces, writing it keeps them joined
+        if element.tail:
+            element.tail = element.tail
 
 
 def _main_text(tree: Any) -> Any:

@@ -187,6 +187,7 @@ def test_the_licence_is_what_the_page_states(head: str, license_: str) -> None:
         pytest.param("", "none", id="empty"),
         pytest.param("<!-- -->", "none", id="a comment"),
         pytest.param("<div>" * 100_000 + WORDS, "more of them", id="too deep"),
+        pytest.param(f"<article><p>{'<a href=x>a</a> b ' * 4001}", "more of them", id="too many links in a paragraph"),
         pytest.param(f"<article>{'<p>a b c</p>' * (MAX_ELEMENTS + 1)}</article>", "more of them", id="too many elements"),
     ],
 )
@@ -195,6 +196,14 @@ def test_what_is_no_article_is_refused(html: str, got: str) -> None:
     with pytest.raises(SourceError) as caught:
         read(html)
     assert got in caught.value.got
+
+
+def test_code_in_many_colours_is_read_as_it_is() -> None:
+    """Thousands of spans in one piece of code, which would cost minutes: not a character of it changes."""
+    code = "".join(f"<span class=k>x</span> <span>=</span> {number}\n" for number in range(3000))
+    document = read(article("Code", WORDS, f"</p><pre><code>{code}</code></pre><p>{'<span>a</span> b ' * 9000}"))
+    assert "\n".join(f"x = {number}" for number in range(3000)) in document.text
+    assert document.text.endswith("a b a b")
 
 
 def test_a_long_article_about_an_error_is_none() -> None:
@@ -211,9 +220,9 @@ def test_a_page_that_breaks_the_extractor_is_a_failure_of_its_own(monkeypatch: p
         read(PAGE)
 
 
-@pytest.mark.parametrize("span", ["99999999999", "1000000", "-1", "x"])
+@pytest.mark.parametrize("span", ["99999999999", "1000", "-1", "x", "", " 2 "])
 def test_a_cell_that_spans_too_much_costs_nothing(span: str) -> None:
     """A colspan is a number that a page made up."""
     document = read(article("Lake", WORDS, f"</p><table><tr><td colspan={span}>deep</td></tr></table><p>"))
-    assert len(document.text) < 1000
-    assert "deep" in document.text
+    assert "deep |" in document.text
+    assert document.text.count("|") <= 3
