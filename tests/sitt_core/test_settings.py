@@ -76,6 +76,7 @@ class TestSources:
             {
                 "SITT_CONTACT": " me@example.org ",
                 "SITT_WIKIPEDIA_URL": "http://127.0.0.1:80/",
+                "GITHUB_API_URL": "https://git.example.org/api/v3/",
                 "SITT_FETCH_INTERVAL": "0",
                 "SITT_ALLOW_PRIVATE": "Yes",
             }
@@ -86,6 +87,7 @@ class TestSources:
             0.0,
             True,
         )
+        assert found.github_url == "https://git.example.org/api/v3"
 
     @pytest.mark.parametrize(
         ("name", "value"),
@@ -93,6 +95,7 @@ class TestSources:
             ("SITT_WIKIPEDIA_URL", "en.wikipedia.org"),
             ("SITT_WIKIPEDIA_URL", "https://me:pass@en.wikipedia.org"),
             ("SITT_WIKIPEDIA_URL", "https://en.wikipedia.org/?a"),
+            ("GITHUB_API_URL", "ftp://api.github.com"),
             ("SITT_ALLOW_PRIVATE", "perhaps"),
             ("SITT_FETCH_INTERVAL", "-1"),
             ("SITT_FETCH_INTERVAL", "soon"),
