@@ -164,11 +164,14 @@ def _span(cell: Any, name: str, most: int) -> int:
 
 
 def header_rows(grid: Sequence[Sequence[Any]]) -> int:
-    """How many rows at the top name the columns: those of nothing but th, when other rows follow."""
+    """How many rows at the top name the columns: those of nothing but th (a corner may be blank), when other rows follow."""
     count = 0
     for row in grid:
         cells = [cell for cell in row if cell is not None]
-        if not cells or any(cell.tag != "th" for cell in cells):
+        named_by = [cell for cell in cells if cell.tag == "th"]
+        if not named_by or any(cell.tag != "th" and (len(cell) or (cell.text or "").strip()) for cell in cells):
+            break
+        if len(named_by) < len(cells) and len(named_by) < 2:
             break
         count += 1
     return count if count < len(grid) else 0
@@ -413,6 +416,8 @@ class _Reader:
         for stray in self.strays_of_table(table):
             self.add("paragraph", stray)
         grid = grid_of(table)
+        while len(grid) > 1 and len(grid[0]) > 1 and _is_title(grid[0]):
+            self.add("paragraph", "\n".join(self.lines(grid.pop(0)[0])))
         if table.get("role") == "presentation" or all(sum(cell is not None for cell in row) <= 1 for row in grid):
             for row in rows_of(table):
                 for cell in row:
@@ -474,6 +479,11 @@ class _Reader:
                 for number, line in enumerate(told):
                     self.add("item", f"- {line}", gap="\n" if number else "\n\n")
             self.path = before
+
+
+def _is_title(row: Sequence[Any]) -> bool:
+    """Whether a row is one th across all columns."""
+    return row[0] is not None and row[0].tag == "th" and all(cell is None for cell in row[1:])
 
 
 def _lines(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from sitt_core.errors import SourceError, shown
 from sitt_core.sources.fetch import Fetched, Fetcher
@@ -102,7 +102,8 @@ class Wiki:
         redirects: dict[str, tuple[str, str]] = {}
         pages: dict[str, Mapping[str, Any]] = {}
         for answer in self._query(asked):
-            normalized |= {each["from"]: each["to"] for each in answer.get("normalized", ())}
+            for each in answer.get("normalized", ()):
+                normalized[unquote(each["from"]) if each.get("fromencoded") else each["from"]] = each["to"]
             redirects |= {each["from"]: (each["to"], each.get("tofragment", "")) for each in answer.get("redirects", ())}
             for page in _listed(answer.get("pages", ())):
                 pages[page.get("title", "")] = {**pages.get(page.get("title", ""), {}), **page}

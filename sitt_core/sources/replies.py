@@ -15,7 +15,12 @@ META_REACH = 4096
 """How far into a page its charset is looked for."""
 KEPT_HEADERS = ("content-type", "etag", "last-modified", "link", "date", "retry-after")
 """The headers of a reply that are written to the cache: none that could hold a secret."""
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:+-]{1,40})""", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"""<meta[^>]{0,300}?charset\s*=\s*["']?\s*([\w.:+-]{1,40})|<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:+-]{1,40})""", re.I

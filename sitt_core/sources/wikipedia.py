@@ -48,10 +48,14 @@ class Wanted:
 
 @dataclass
 class _Subject:
-    """What becomes a document: an article with all that the list calls it, or rows without one."""
+    """What becomes a document: an article with all that the list calls it, or rows without one.
+
+    `other_ids` are those that its document may have had before it was this.
+    """
 
     id: str
     page: Page | None
+    other_ids: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
 
@@ -160,26 +164,27 @@ def _subjects(
             continue
         red = page is not None and page.problem == "no such page"
         title = page.title if page is not None and (there or red) else row.name
-        # Under the name it has in the corpus, so that an article takes the place of the row it was before.
-        ids = [_id(title), *(_id(name) for name in (row.name, clean_title(row.target)) if name)]
-        id_ = next((each for each in ids if each in known), ids[0])
         key = title if there else f"row {title}"
-        subject = subjects.setdefault(key, _Subject(id_, page if there else None))
+        subject = subjects.setdefault(key, _Subject(_id(title), page if there else None))
+        subject.other_ids += [_id(name) for name in (row.name, clean_title(row.target)) if name]
         subject.rows.append(row)
         subject.called(row.name, *(page.through if page is not None and there else ()), *row.other_names)
-    return _with_own_ids(list(subjects.values()), failures), list(failures.values()), bare
+    found = list(subjects.values())
+    _settle_ids(found, known, {*failures})
+    return found, list(failures.values()), bare
 
 
-def _with_own_ids(subjects: list[_Subject], failures: Mapping[str, Failure]) -> list[_Subject]:
-    """The subjects, those whose id is another's too under a name of their own."""
-    taken = set(failures)
+def _settle_ids(subjects: Sequence[_Subject], known: Mapping[str, Document], taken: set[str]) -> None:
+    """Gives each subject the id it has in the corpus, so that an article takes the place of the row it was before; none twice."""
+    wanted = {subject.id for subject in subjects}
     for subject in subjects:
-        number, wanted = 1, subject.id
+        if subject.id not in known:
+            subject.id = next((each for each in subject.other_ids if each in known and each not in wanted | taken), subject.id)
+        first, number = subject.id, 1
         while subject.id in taken:
             number += 1
-            subject.id = f"{wanted} ({number})"
+            subject.id = f"{first} ({number})"
         taken.add(subject.id)
-    return subjects
 
 
 def _read_all(

@@ -500,6 +500,7 @@ class TestText:
         [
             pytest.param(b"\xef\xbb\xbfJ\xc3\xb6", "text/html; charset=latin-1", "Jö", id="UTF-8 by its mark"),
             pytest.param("Jö".encode("utf-16"), "text/html; charset=utf-8", "Jö", id="UTF-16 by its mark"),
+            pytest.param("Jö".encode("utf-32"), "text/html", "Jö", id="UTF-32 by its mark"),
             pytest.param(
                 "Jöns".encode("shift_jis", "ignore") + "雪".encode("shift_jis"), "text/html; charset=Shift_JIS", "Jns雪", id="header"
             ),

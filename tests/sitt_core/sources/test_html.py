@@ -133,6 +133,11 @@ class TestTables:
                 "| A | B |\n|---|---|\n| x | 1 |\n| x | 2 |",
                 id="a cell over two rows is in both",
             ),
+            pytest.param(
+                "<tr><th colspan=2>Beasts</th></tr><tr><td></td><th>Old</th><th>New</th></tr><tr><th>Yeti</th><td>1</td><td>2</td></tr>",
+                "Beasts\n\n|  | Old | New |\n|---|---|---|\n| Yeti | 1 | 2 |",
+                id="a title across the columns, a blank corner",
+            ),
             pytest.param("<tr><td>a</td><td>b</td></tr><tr><td>c</td></tr>", "| a | b |\n| c |  |", id="no names, a row too short"),
             pytest.param(
                 "<tr><th>A</th><th>Picture</th></tr><tr><td>x</td><td><img/></td></tr>", "| A |\n|---|\n| x |", id="a column of pictures"

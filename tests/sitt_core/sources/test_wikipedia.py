@@ -227,6 +227,19 @@ class TestRows:
         (again,) = read(stored=(document,)).documents
         assert again == document
 
+    def test_a_name_that_is_another_s_title(self, wiki: FakeWikipedia, read: Read) -> None:
+        """A row called like another row's article keeps its own id, and no two documents have one."""
+        wiki.wiki = {
+            LIST: one_group(
+                row(link("Bigfoot (film)", "Yeti"), "", "A film."), row(link("Yeti"), "", "A beast."), row("yeti", "", "A word.")
+            ),
+            "Bigfoot (film)": article("Bigfoot (film)"),
+            "Yeti": article("Yeti"),
+        }
+        first = read()
+        assert set(by_id(first)) == {"Bigfoot (film)", "Yeti", "yeti"}
+        assert read(stored=first.documents) == first
+
     def test_links_that_are_no_articles(self, wiki: FakeWikipedia, read: Read) -> None:
         """Links to the list itself, files, categories, templates and other wikis are none; those of other cells are not looked at."""
         wiki.wiki = {
