@@ -296,7 +296,15 @@ def _from_github(text: str, settings: Settings, stored: Sequence[Document], repo
     account = parse_account(text)
     token = secret("GITHUB_TOKEN")
     with _fetcher(settings, report) as fetcher:
-        listing = read_github(account, fetcher=fetcher, token=token, api_url=settings.sources.github_url, stored=stored, report=report)
+        listing = read_github(
+            account,
+            fetcher=fetcher,
+            token=token,
+            api_url=settings.sources.github_url,
+            stored=stored,
+            sleep=partial(_wait, report=report),
+            report=report,
+        )
     return listing, f"github:{text.strip()}"
 
 
