@@ -235,7 +235,7 @@ def license_name(title: object, url: object) -> str:
     name = (f"CC {found[1].upper()} {found[3]}" if found[1] else f"CC0 {found[3]}") if found else told
     if not name and not address:
         return NOT_STATED
-    return f"{name} ({address})" if name and address else name or address
+    return f"{name}, {address}" if name and address else name or address
 
 
 def _batches(titles: Sequence[str]) -> Iterator[list[str]]:

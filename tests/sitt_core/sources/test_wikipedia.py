@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 
 from sitt_core.build import read_source
-from sitt_core.errors import Cancelled, InvalidInput, SourceError
+from sitt_core.errors import Cancelled, InvalidInput, ModelError, SourceError
 from sitt_core.ingest import plan_update
+from sitt_core.pipeline import search
 from sitt_core.settings import Settings, SourceSettings
 from sitt_core.sources.fetch import Fetcher, Limits, user_agent
 from sitt_core.sources.wikipedia import DEFAULT_LIST, Wanted, parse_wanted, read_wikipedia
 from sitt_core.store.reading import open_corpus
 from sitt_core.types import Document, Listing
 from tests.fakes import corpora
+from tests.fakes.embedder import HashEmbedder
 from tests.fakes.web import Handler
 from tests.fakes.wikipedia import LIST, FakeWikipedia, WikiPage, article, beasts, link, list_page, page_html, row
 
 CONTACT = "me@example.org"
-CC = "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/deed.en)"
+CC = "CC BY-SA 4.0, https://creativecommons.org/licenses/by-sa/4.0/deed.en"
 Read = Callable[..., Listing]
 
 
@@ -130,6 +132,28 @@ class TestTheWholeList:
         assert stored == {document.id: document for document in listing.documents}
         plan = plan_update(corpus, read(stored=tuple(stored.values())))
         assert (plan.is_empty, len(plan.unchanged)) == (True, 12)
+        best = search("the story of Storsjöodjuret", corpora.engine(corpus)).passages[0]
+        assert best.source == stored["wikipedia:Storsjöodjuret"].source
+
+    def test_a_build_that_failed_is_tried_again(
+        self, wiki: FakeWikipedia, read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When the embedder is down nothing counts as read: the next check plans everything again, and fetches nothing again."""
+        wiki.wiki = beasts(12)
+
+        def down(*_: object, **__: object) -> None:
+            raise ModelError(expected="an embedder", got="none", remedy="Wait.")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(HashEmbedder, "embed_passages", down)
+            with pytest.raises(ModelError):
+                corpora.update(tmp_path / "store", read(), corpora.recipe())
+        wiki.asked.clear()
+        listing = read()
+        assert len(plan_update(None, listing).added) == 12
+        assert wiki.articles_asked() == []
+        corpora.update(tmp_path / "store", listing, corpora.recipe())
+        assert len(open_corpus(tmp_path / "store", corpora.NAME).documents) == 12
 
 
 class TestRows:
