@@ -5,6 +5,7 @@ import email.utils
 import http
 import json
 import re
+import ssl
 import threading
 import time
 import zlib
@@ -413,13 +414,17 @@ def _too_large(url: str, got: str, most: int) -> SourceError:
 def _connection_failed(url: str, error: Exception) -> Exception:
     """The failure in our words: a _Fault where asking again may help, else SourceError."""
     host = _host(url)
-    names = {type(each).__name__ for each in _causes(error)}
-    if isinstance(error, requests.exceptions.SSLError) or "SSLCertVerificationError" in names:
-        return SourceError(
-            expected=f"{host} to have a certificate that can be trusted",
-            got=f"{error!s:.200}",
-            remedy="Check the address and this machine's clock.",
-        )
+    causes = list(_causes(error))
+    names = {type(each).__name__ for each in causes}
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return SourceError(
+                expected=f"{host} to have a certificate that can be trusted",
+                got=f"one that cannot: {cause.verify_message}",
+                remedy="Check the address, and this machine's clock.",
+            )
+    if isinstance(error, requests.exceptions.SSLError):
+        return _Fault(f"no secure connection to {host}")
     if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | requests.exceptions.InvalidSchema):
         return SourceError(expected="an address and headers that can be sent", got=shown(url), remedy="Correct the address, or the key.")
     if "NameResolutionError" in names:

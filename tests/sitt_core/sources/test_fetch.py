@@ -486,6 +486,11 @@ class TestHostileBodies:
         with pytest.raises(SourceError, match=r"no address for the name nobody\.invalid"):
             make(retries=0).get("http://nobody.invalid/")
 
+    def test_no_tls(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
+        """A server that does not speak TLS where it should is named."""
+        with pytest.raises(SourceError, match=r"no secure connection to 127\.0\.0\.1:\d+, 2 times"):
+            make(retries=1).get(site.url.replace("http:", "https:"))
+
     def test_a_failure_s_long_body_is_cut(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
         """Of an error page of any length only the beginning is read and shown."""
         site.pages = {"/a": lambda handler: handler.send(404, "x" * 5_000_000)}
