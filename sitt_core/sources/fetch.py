@@ -420,7 +420,7 @@ def _connection_failed(url: str, error: Exception) -> Exception:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return SourceError(
                 expected=f"{host} to have a certificate that can be trusted",
-                got=f"one that cannot: {cause.verify_message}",
+                got=f"one that cannot: {cause.verify_message.rstrip('.')}",
                 remedy="Check the address, and this machine's clock.",
             )
     if isinstance(error, requests.exceptions.SSLError):

@@ -20,6 +20,7 @@ FORMATS = ("html", "extract")
 MAX_TITLES = 5_000
 FAILURES_IN_A_ROW = 5
 """After so many articles in a row that could not be fetched the others are not asked for."""
+MOST_NAMED = 20
 FEWEST = 0.5
 """A list with less than this share of what it had is not believed to have lost the rest."""
 
@@ -130,6 +131,12 @@ def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report
     report("look up titles", 0, len(rows))
     pages = wiki.pages(row.target for row in rows if row.target)
     subjects, failures, bare = _subjects(rows, pages, page.title, known)
+    if not subjects and not failures:
+        raise SourceError(
+            expected=f"rows of {page.title} with an article or a description",
+            got=f"{len(rows):,} rows with neither",
+            remedy="Open the article: its columns may be called otherwise. Its articles can be named by wikipedia:titles=A|B.",
+        )
     articles = [subject for subject in subjects if subject.page is not None]
     told = [_row_document(subject, wiki, wanted, page, text) for subject in subjects if subject.page is None]
     documents, failed, notices = _read_all(wiki, wanted, articles, known, report)
@@ -140,7 +147,8 @@ def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report
     )
     notes = [summary]
     if bare:
-        notes.append(f"Rows with neither an article nor a description, which are no documents: {', '.join(bare)}")
+        more = f" and {len(bare) - MOST_NAMED:,} more" if len(bare) > MOST_NAMED else ""
+        notes.append(f"Rows with neither an article nor a description, which are no documents: {', '.join(bare[:MOST_NAMED])}{more}")
     if not complete:
         notes.append(f"The list names {len(ids):,} documents and had {len(known):,}: it is not taken as whole, and nothing is removed.")
     return Listing(wanted.origin, (*documents, *told), (*failures, *failed), complete, (*notes, *notices))

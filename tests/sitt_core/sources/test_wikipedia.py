@@ -335,6 +335,15 @@ class TestTheListPage:
         with pytest.raises(SourceError, match="column of names"):
             read()
 
+    def test_rows_that_say_nothing(self, wiki: FakeWikipedia, read: Read) -> None:
+        """Rows without articles and descriptions are named, the first of them; a list of nothing else is an error."""
+        bare = [row(f"Beast {number}") for number in range(23)]
+        wiki.wiki = {LIST: one_group(row(link("Yeti")), *bare), "Yeti": article("Yeti")}
+        assert read().notices[1].endswith("Beast 18, Beast 19 and 3 more")
+        wiki.wiki = {LIST: one_group(*bare, revision=2)}
+        with pytest.raises(SourceError, match="23 rows with neither"):
+            read()
+
     def test_a_list_that_is_not_there(self, wiki: FakeWikipedia, read: Read) -> None:
         """A missing list, and one that is a stub of a redirect, are named; nothing is searched for."""
         with pytest.raises(SourceError, match=r"the list List of yetis; got no such page"):
