@@ -106,6 +106,7 @@ class TestNormalise:
             pytest.param("ක්\u200dෂ ക്\u200d.", "ක්\u200dෂ ക്\u200d.", id="a joiner inside a word and behind a virama stays"),
             pytest.param("👩🏽\u200d🔬 ❤️\u200d🔥", "👩🏽\u200d🔬 ❤️\u200d🔥", id="a joiner inside an emoji stays"),
             pytest.param("a \u200d\u200c b, c\u200d!", "a  b, c!", id="joiners that join nothing"),
+            pytest.param("\u200da\u200c", "a", id="joiners at the edges"),
             pytest.param("a\u00adb", "a\u00adb", id="a soft hyphen stays"),
             pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
         ],
@@ -113,6 +114,11 @@ class TestNormalise:
     def test_changes(self, given_: str, expected: str) -> None:
         r"""Line ends become `\n`, control characters go, lone surrogates become U+FFFD; nothing else changes."""
         assert text.normalise(given_) == expected
+
+    def test_of_a_piece(self) -> None:
+        """An answer comes in pieces: an emoji cut in two at its joiner is whole again when they are joined."""
+        pieces = ("👩🏽\u200d", "🔬 می\u200c", "خواهم a\u200d ", "\u200d🔬")
+        assert "".join(text.normalise(each, piece=True) for each in pieces) == "👩🏽\u200d🔬 می\u200cخواهم a \u200d🔬"
 
     def test_counts_what_it_took(self) -> None:
         """Each character that was taken out is counted by its code point; what stays is not."""
