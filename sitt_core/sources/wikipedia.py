@@ -224,7 +224,7 @@ def _article(wiki: Wiki, wanted: Wanted, subject: _Subject, stored: Document | N
     page = subject.page
     assert page is not None, "rows without an article are documents by themselves"
     text = None if wanted.extract else wiki.kept_html(page)
-    of_this = stored is not None and (stored.source.url, stored.revision) == (page.url, wiki.permalink(page.revision))
+    of_this = stored is not None and (stored.source.url, stored.revision) == (page.url, _permalink(wiki, page.revision, wanted))
     if text is None and stored is not None and of_this:
         return _attributed(stored, subject)
     if wanted.extract:
@@ -240,7 +240,12 @@ def _article(wiki: Wiki, wanted: Wanted, subject: _Subject, stored: Document | N
     for name, count in outline.taken.items():
         taken[name] = taken.get(name, 0) + count
     source = Source(f"{wiki.name}: {page.title}", page.url, text.license)
-    return _attributed(_document(subject.id, page.title, source, outline, text, wiki.permalink(text.revision), wanted), subject)
+    return _attributed(_document(subject.id, page.title, source, outline, text, _permalink(wiki, text.revision, wanted), wanted), subject)
+
+
+def _permalink(wiki: Wiki, revision: int, wanted: Wanted) -> str:
+    """The address of the revision a document is made from; one made from plain text is another document."""
+    return wiki.permalink(revision) + ("#extract" if wanted.extract else "")
 
 
 def _require_no_redirect(title: str, target: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sitt_core import text
 from sitt_core.errors import InvalidInput, SourceError
+from sitt_core.settings import FIELD_GUIDE
 from sitt_core.text import LONGEST_GRAPHEME, MAX_QUESTION
 
 HOSTILE = (
@@ -114,6 +115,12 @@ class TestNormalise:
     def test_changes(self, given_: str, expected: str) -> None:
         r"""Line ends become `\n`, control characters go, lone surrogates become U+FFFD; nothing else changes."""
         assert text.normalise(given_) == expected
+
+    def test_takes_nothing_from_the_field_guide(self) -> None:
+        """The bundled texts have nothing to lose, so their documents stay what they are."""
+        files = sorted(FIELD_GUIDE.rglob("*.md"))
+        assert len(files) > 50
+        assert [file.name for file in files if text.normalise(file.read_text("utf-8")) != file.read_text("utf-8")] == []
 
     def test_of_a_piece(self) -> None:
         """An answer comes in pieces: an emoji cut in two at its joiner is whole again when they are joined."""

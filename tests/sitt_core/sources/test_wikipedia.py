@@ -378,13 +378,22 @@ class TestTitles:
         listing = read("titles=Dungeons & Dragons&format=extract")
         (document,) = listing.documents
         assert document.text == "A game.\n\n## History\n\nFirst seen in 1933."
-        assert (document.source.license, document.revision) == (CC, f"{wiki.url}/w/index.php?oldid=5")
+        assert (document.source.license, document.revision) == (CC, f"{wiki.url}/w/index.php?oldid=5#extract")
         assert listing.notices == ("Invisible characters left out: 1 × U+200B",)
         wiki.asked.clear()
         assert read("titles=Dungeons & Dragons&format=extract").documents == listing.documents
         assert [asked.path for asked in wiki.asked if "extracts" in asked.path] == []
         wiki.wiki["Dungeons & Dragons"] = article("Dungeons & Dragons", "A board game.", revision=6)
         assert read("titles=Dungeons & Dragons&format=extract").documents[0].text.startswith("A board game.")
+
+    def test_the_other_form_of_what_is_stored(self, wiki: FakeWikipedia, read: Read) -> None:
+        """An article that is stored as HTML is read anew as plain text, and the other way round, whatever the cache holds."""
+        wiki.wiki = {"Yeti": article("Yeti")}
+        html = read("titles=Yeti")
+        extract = read("titles=Yeti&format=extract", stored=html.documents, cache="lost")
+        assert "Infobox" in html.documents[0].text
+        assert "Infobox" not in extract.documents[0].text
+        assert read("titles=Yeti", stored=extract.documents, cache="lost too").documents[0].text == html.documents[0].text
 
     @pytest.mark.parametrize(
         ("text", "wanted"),
