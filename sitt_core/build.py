@@ -1,11 +1,13 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
 import threading
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sitt_core.chunking.chunks import VERSION, chunk
 from sitt_core.configuration import MODELS, PROVIDER_KEYS, Configuration, applies, configure, require_retriever
@@ -25,13 +27,17 @@ from sitt_core.providers.openai_compatible import OpenAICompatible
 from sitt_core.retrieval.keyword import SCORERS, Scorer
 from sitt_core.retrieval.weights import rarity
 from sitt_core.retrieval.words import LANGUAGES, tokenize, words_language
-from sitt_core.settings import FIELD_GUIDE, Settings, secret
+from sitt_core.settings import FIELD_GUIDE, Settings, load_settings, secret
 from sitt_core.sources.beir import read_beir
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
-from sitt_core.sources.markdown import read_folder
+from sitt_core.sources.markdown import PATTERNS, read_folder
+from sitt_core.sources.options import parse_options, split_options, written
 from sitt_core.store.layout import check_corpus_name, current_generation
 from sitt_core.store.reading import Corpus, Index, identity, open_corpus
-from sitt_core.types import Embedder, Listing, Provider
+from sitt_core.types import Document, Embedder, Listing, Provider, Report
+
+if TYPE_CHECKING:
+    from sitt_core.sources.fetch import Fetcher
 
 EMBEDDERS: dict[str, Callable[..., Embedder]] = {
     "minilm": lambda *, overlong, models_dir: load_minilm(overlong=overlong),  # noqa: ARG005
@@ -41,6 +47,8 @@ EMBEDDERS: dict[str, Callable[..., Embedder]] = {
 }
 """What makes each embedder from `overlong` and `models_dir`; `st:NAME` is `load_st` of that name."""
 DEFAULT_LANGUAGE = "english"
+LONG_WAIT = 2.0
+"""A wait for a site above so many seconds is shown."""
 JUDGE_RETRIES = 6
 """A judge is asked again for longer than a reader would wait: .5, 1, 2, 4, 8 and 16 s, or as long as the service asks for."""
 
@@ -217,24 +225,129 @@ def check_language(language: str) -> str:
     return language
 
 
-def read_source(spec: str, corpus: Corpus | None = None) -> tuple[Listing, str]:
-    """What a source holds now, and the place to read it from again; `spec` is `field-guide`, `markdown:PATH` or `beir:PATH`.
+SOURCES = (
+    "field-guide",
+    "markdown:PATH",
+    "beir:PATH",
+    "wikipedia:list=NAME",
+    "wikipedia:titles=A|B",
+    "sitemap:URL",
+    "github:USER",
+)
+"""How each kind of source is named."""
 
-    What has not changed since it became a document of `corpus` is not parsed again. Raises InvalidInput or SourceError.
+
+def _nobody(stage: str, done: int, total: int) -> None:
+    """Takes the progress of whoever is not asked for it."""
+
+
+def read_source(
+    spec: str, corpus: Corpus | None = None, *, settings: Settings | None = None, report: Report = _nobody
+) -> tuple[Listing, str]:
+    """What a source holds now, and the place to read it from again; `SOURCES` says how `spec` names one.
+
+    What has not changed since it became a document of `corpus` is not parsed, or fetched, again. `report` is told how far
+    the reading of a source on the network is. Raises InvalidInput or SourceError.
     """
     stored = corpus.all_documents() if corpus else ()
     if spec == "field-guide":
         return read_folder(FIELD_GUIDE, origin=spec, attribution=GUIDE_ATTRIBUTION, stored=stored), spec
     kind, _, place = spec.partition(":")
     if kind == "markdown" and place:
-        folder = _folder(place)
-        return read_folder(folder, origin=f"markdown:{folder.name}", stored=stored), f"markdown:{folder}"
+        return _from_markdown(place, stored)
     if kind == "beir" and place:
         folder = _folder(place)
         return read_beir(folder, origin=f"beir:{folder.name}", stored=stored), f"beir:{folder}"
-    raise InvalidInput(
-        expected="a source: field-guide, markdown:PATH or beir:PATH", got=shown(spec), remedy="Name a folder, such as markdown:~/notes."
+    if kind == "wikipedia":
+        return _from_wikipedia(place, settings or load_settings(), stored, report)
+    if kind == "sitemap":
+        return _from_sitemap(place, settings or load_settings(), stored, report)
+    if kind == "github":
+        return _from_github(place, settings or load_settings(), stored, report)
+    raise InvalidInput(expected=f"a source: {', '.join(SOURCES)}", got=shown(spec), remedy="Name a folder, such as markdown:~/notes.")
+
+
+def _from_markdown(place: str, stored: Sequence[Document]) -> tuple[Listing, str]:
+    path, text = (place, "") if _is_folder(place) else split_options(place, known=PATTERNS)
+    options = parse_options(text, of="a folder", known=PATTERNS)
+    folder = _folder(path)
+    listing = read_folder(
+        folder,
+        origin=f"markdown:{folder.name}",
+        stored=stored,
+        include=options.get("include", ()),
+        exclude=options.get("exclude", ()),
     )
+    return listing, f"markdown:{folder}{written(options)}"
+
+
+def _from_wikipedia(place: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.fetch import require_contact
+    from sitt_core.sources.wikipedia import parse_wanted, read_wikipedia
+
+    wanted = parse_wanted(place)
+    require_contact(settings.sources.contact)
+    with _fetcher(settings, report) as fetcher:
+        listing = read_wikipedia(wanted, fetcher=fetcher, base_url=settings.sources.wikipedia_url, stored=stored, report=report)
+    return listing, wanted.place
+
+
+def _from_sitemap(text: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.sitemap import parse_place, read_sitemap
+
+    place = parse_place(text)
+    with _fetcher(settings, report) as fetcher:
+        return read_sitemap(place, fetcher=fetcher, stored=stored, report=report), f"sitemap:{text.strip()}"
+
+
+def _from_github(text: str, settings: Settings, stored: Sequence[Document], report: Report) -> tuple[Listing, str]:
+    from sitt_core.sources.github import parse_account, read_github
+
+    account = parse_account(text)
+    token = secret("GITHUB_TOKEN")
+    with _fetcher(settings, report) as fetcher:
+        listing = read_github(
+            account,
+            fetcher=fetcher,
+            token=token,
+            api_url=settings.sources.github_url,
+            stored=stored,
+            sleep=partial(_wait, report=report),
+            report=report,
+        )
+    return listing, f"github:{text.strip()}"
+
+
+def _fetcher(settings: Settings, report: Report) -> "Fetcher":
+    """The one door to the network for a source, as the settings want it; a long wait is told, and can be stopped by `report`."""
+    from sitt_core.sources.fetch import Fetcher, user_agent
+
+    asked = settings.sources
+    return Fetcher(
+        user_agent=user_agent(asked.contact),
+        cache_dir=settings.fetched_dir,
+        interval=asked.interval,
+        allow_private=asked.allow_private,
+        sleep=partial(_wait, report=report),
+        report=lambda message: report(message, 0, 1),
+    )
+
+
+def _wait(seconds: float, *, report: Report) -> None:
+    """Sleeps; above the usual pace it says every second how far the wait is, so that whoever wants to stop need not wait too."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if seconds > LONG_WAIT:
+            report("waiting for the site", int(seconds - left), int(seconds))
+        time.sleep(min(left, 1.0))
+
+
+def _is_folder(place: str) -> bool:
+    """Whether a place is a folder as it stands, question marks and all."""
+    try:
+        return Path(place).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _folder(place: str) -> Path:

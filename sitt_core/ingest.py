@@ -247,7 +247,9 @@ def apply_update(
         active = {document.id: document for document in corpus.all_documents()} if corpus else {}
         retired = {document.id: (document, when) for document, when in corpus.retired_documents()} if corpus else {}
         fresh = set(plan.added) | set(plan.changed)
-        active |= {document.id: replace(document, fetched_at=now) for document in listing.documents if document.id in fresh}
+        active |= {
+            document.id: replace(document, fetched_at=document.fetched_at or now) for document in listing.documents if document.id in fresh
+        }
         for document_id in plan.removed:
             retired[document_id] = (active.pop(document_id), now)
         named = {document.id for document in listing.documents}

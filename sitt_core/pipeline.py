@@ -300,7 +300,7 @@ class Asking:
 def _cleaned(part: AnswerPart) -> AnswerPart:
     """A part without control characters, which a terminal obeys, and lone surrogates, which no file and no page can hold."""
     if isinstance(part, TextPart):
-        return replace(part, text=normalise(part.text))
+        return replace(part, text=normalise(part.text, piece=True))
     return replace(part, quote=normalise(part.quote)) if isinstance(part, CitationPart) else part
 
 

@@ -15,7 +15,7 @@ DEFAULT_CORPUS = "field-guide"
 DEFAULT_PORT = 8501
 JUDGES = tuple(provider for provider in MODELS if provider != "extractive")
 """Who can judge answers: whoever writes in sentences of its own."""
-KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY")
+KEYS = (*PROVIDER_KEYS.values(), "LLM_API_KEY", "VOYAGE_API_KEY", "GITHUB_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,20 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """How sources on the network are asked: who asks, where Wikipedia and GitHub's API are, seconds between two requests to one host.
+
+    `contact` is the operator's address, "" for nobody; `allow_private` lets a source be in a private network.
+    """
+
+    contact: str = ""
+    wikipedia_url: str = "https://en.wikipedia.org"
+    github_url: str = "https://api.github.com"
+    interval: float = 1.0
+    allow_private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Paths and defaults; keys are known by presence only, so that no repr can show one."""
 
@@ -48,6 +62,7 @@ class Settings:
     defaults: Configuration = field(default_factory=Configuration)
     keys_present: frozenset[str] = frozenset()
     models: ModelSettings = field(default_factory=ModelSettings)
+    sources: SourceSettings = field(default_factory=SourceSettings)
 
     @property
     def store_dir(self) -> Path:
@@ -73,6 +88,11 @@ class Settings:
     def judged_dir(self) -> Path:
         """What judges have answered, by everything that decides it, so that nothing is paid for twice."""
         return self.data_dir / "judged"
+
+    @property
+    def fetched_dir(self) -> Path:
+        """What sources fetched from the network, so that nobody is asked twice for the same."""
+        return self.data_dir / "fetched"
 
     @property
     def jobs_dir(self) -> Path:
@@ -108,6 +128,7 @@ def load_settings(environment: Mapping[str, str] | None = None, *, dotenv: Path 
         defaults=from_environment(environment),
         keys_present=frozenset(name for name in KEYS if environment.get(name, "").strip()),
         models=_model_settings(environment),
+        sources=_source_settings(environment),
     )
 
 
@@ -142,6 +163,33 @@ def _model_settings(environment: Mapping[str, str]) -> ModelSettings:
         judge_model=environment.get("JUDGE_MODEL", "").strip(),
         judge_price_input=_number(environment, "JUDGE_PRICE_INPUT", least=0, most=10_000),
         judge_price_output=_number(environment, "JUDGE_PRICE_OUTPUT", least=0, most=10_000),
+    )
+
+
+def _source_settings(environment: Mapping[str, str]) -> SourceSettings:
+    defaults = SourceSettings()
+    addresses = {
+        "SITT_WIKIPEDIA_URL": (defaults.wikipedia_url, "a wiki's address, such as https://sv.wikipedia.org"),
+        "GITHUB_API_URL": (defaults.github_url, "the address of GitHub's API, such as https://github.example.org/api/v3"),
+    }
+    urls = {name: environment.get(name, "").strip() or default for name, (default, _) in addresses.items()}
+    for name, url in urls.items():
+        if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", url):
+            raise InvalidInput(
+                expected=f"{name} to be {addresses[name][1]}", got=shown(url), remedy="Correct it in the environment or in .env."
+            )
+    private = environment.get("SITT_ALLOW_PRIVATE", "").strip().lower() or "no"
+    if private not in ("yes", "no"):
+        raise InvalidInput(
+            expected="SITT_ALLOW_PRIVATE to be yes or no", got=shown(private), remedy="Correct it in the environment or in .env."
+        )
+    interval = _number(environment, "SITT_FETCH_INTERVAL", least=0, most=3600)
+    return SourceSettings(
+        contact=environment.get("SITT_CONTACT", "").strip(),
+        wikipedia_url=urls["SITT_WIKIPEDIA_URL"].rstrip("/"),
+        github_url=urls["GITHUB_API_URL"].rstrip("/"),
+        interval=defaults.interval if interval is None else interval,
+        allow_private=private == "yes",
     )
 
 

@@ -27,7 +27,21 @@ _WORD_START = regex.compile(r"(?<=\s)\S")
 _LONG_BLANK = regex.compile(rf"(?<!\s)\s{{{LONGEST_BLANK + 1},}}")
 _LINE_END = regex.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
-_CONTROL = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufeff\x80-\x9f]")
+_JOINERS = r"[\u200c\u200d]"
+_TAGS = r"[\U000e0000-\U000e007f]"
+_TAKEN = regex.compile(
+    # What stays of what looks like it: joiners inside words, behind a virama and between emoji; the tags of a flag, such as
+    # Scotland's.
+    rf"(?P<kept>(?<=[\p{{L}}\p{{M}}\p{{N}}]){_JOINERS}(?=[\p{{L}}\p{{M}}\p{{N}}])|(?<=\p{{ccc=9}}){_JOINERS}"
+    r"|(?<=\p{Extended_Pictographic}[\ufe0f\U0001f3fb-\U0001f3ff]?|\U000e007f)\u200d(?=\p{Extended_Pictographic})"
+    r"|\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
+    # What goes: control characters, zero-width space, word joiner, byte order mark, marks of direction, other joiners and tags.
+    r"|[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff\u061c\u202a-\u202e\u2066-\u2069]"
+    rf"|{_TAGS}"
+)
+_SUSPECT = regex.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+)
 
 
 def sha256_text(text: str) -> str:
@@ -54,13 +68,34 @@ def decode(data: bytes, *, name: str) -> str:
         return data.decode("cp1252", errors="replace")
 
 
-def normalise(text: str) -> str:
-    r"""A canonical text: line ends are `\n`, control characters are gone; nothing else changes.
+def normalise(text: str, *, piece: bool = False) -> str:
+    r"""A canonical text: line ends are `\n`; control characters and what is invisible and says nothing are gone.
 
     No Unicode normalisation, so that quotations stay verbatim. A lone surrogate, which no encoding can hold, becomes U+FFFD.
+    At the edges of a `piece` of a longer text a joiner stays, since what it joins may be in the next.
     """
-    text = _SURROGATE.sub("\ufffd", text)
-    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+    return _normalised(text, {}, piece=piece)
+
+
+def normalise_counted(text: str) -> tuple[str, dict[str, int]]:
+    """`normalise`, and how often each character was taken out, by its code point such as U+200B."""
+    taken: dict[str, int] = {}
+    return _normalised(text, taken, piece=False), taken
+
+
+def _normalised(text: str, taken: dict[str, int], *, piece: bool) -> str:
+    if not _SUSPECT.search(text):
+        return text
+
+    def left(match: regex.Match[str]) -> str:
+        at_edge = piece and match[0] in "\u200c\u200d" and (match.start() == 0 or match.end() == len(match.string))
+        if match["kept"] or at_edge:
+            return match[0]
+        name = f"U+{ord(match[0]):04X}"
+        taken[name] = taken.get(name, 0) + 1
+        return ""
+
+    return _TAKEN.sub(left, _LINE_END.sub("\n", _SURROGATE.sub("\ufffd", text)))
 
 
 def grapheme_starts(text: str) -> NDArray[np.int64]:

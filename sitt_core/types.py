@@ -72,12 +72,16 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a source holds now. Only a `complete` listing may retire documents that it no longer names."""
+    """What a source holds now. Only a `complete` listing may retire documents that it no longer names.
+
+    `notices` are what a reader should know of the whole, a sentence each.
+    """
 
     origin: str
     documents: tuple[Document, ...]
     failures: tuple[Failure, ...] = ()
     complete: bool = True
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

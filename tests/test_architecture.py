@@ -58,6 +58,25 @@ SIBLINGS = (
     ("sitt_core.retrieval.align", "sitt_core.retrieval.compare"),
     ("sitt_core.retrieval", "sitt_core.retrieval.words"),
     ("sitt_core.sources.beir", "sitt_core.sources.markdown"),
+    ("sitt_core.sources.page", "sitt_core.sources.markdown"),
+    ("sitt_core.sources.github", "sitt_core.sources.fetch"),
+    ("sitt_core.sources.github", "sitt_core.sources.markdown"),
+    ("sitt_core.sources.github", "sitt_core.sources.options"),
+    ("sitt_core.sources.sitemap", "sitt_core.sources.fetch"),
+    ("sitt_core.sources.sitemap", "sitt_core.sources.options"),
+    ("sitt_core.sources.sitemap", "sitt_core.sources.page"),
+    ("sitt_core.sources.sitemap", "sitt_core.sources.robots"),
+    ("sitt_core.sources.parsoid", "sitt_core.sources.html"),
+    ("sitt_core.sources.mediawiki", "sitt_core.sources.fetch"),
+    ("sitt_core.sources.wikipedia_list", "sitt_core.sources.html"),
+    ("sitt_core.sources.wikipedia_list", "sitt_core.sources.parsoid"),
+    ("sitt_core.sources.wikipedia", "sitt_core.sources.fetch"),
+    ("sitt_core.sources.wikipedia", "sitt_core.sources.html"),
+    ("sitt_core.sources.wikipedia", "sitt_core.sources.mediawiki"),
+    ("sitt_core.sources.wikipedia", "sitt_core.sources.parsoid"),
+    ("sitt_core.sources.wikipedia", "sitt_core.sources.wikipedia_list"),
+    ("sitt_core.sources.fetch", "sitt_core.sources.replies"),
+    ("sitt_core.sources.fetch", "sitt_core.sources.wire"),
     ("sitt_core.answering.citations", "sitt_core.answering.prompt"),
     ("sitt_core.answering.citations", "sitt_core.answering.support"),
 )
@@ -76,7 +95,7 @@ RESERVED = {
 HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "tiktoken"),
     *("bm25s", "rank_bm25", "Stemmer", "pyarrow"),
-    *("anthropic", "openai", "voyageai", "mcp", "ragas", "evals.ragas_scorers"),
+    *("anthropic", "openai", "voyageai", "mcp", "ragas", "trafilatura", "evals.ragas_scorers"),
 }
 """What is imported inside the function that needs it."""
 

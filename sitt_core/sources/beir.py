@@ -15,7 +15,7 @@ from sitt_core.text import normalise, sha256_text
 from sitt_core.types import Document, Failure, Listing, Source
 
 CORPUS_FILE = "corpus.jsonl"
-VERSION = 1
+VERSION = 2
 """Raised when the same line would become another document, with other sections or blocks."""
 MAX_LINE = 5_000_000
 MAX_ID = 4096

@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -20,11 +21,13 @@ from sitt_core.errors import SourceError, shown
 from sitt_core.text import decode, normalise, sha256_text
 from sitt_core.types import Block, BlockKind, Document, Failure, Listing, Section, Source
 
-VERSION = 1
+VERSION = 2
 """Raised when the same file would become another document, with other sections or blocks."""
 SUFFIXES = (".md", ".markdown", ".mdown")
 MAX_BYTES = 5_000_000
 MAX_FRONT_MATTER = 65_536
+PATTERNS = {"include": "patterns of the paths to read", "exclude": "patterns of those to leave out"}
+"""The options of a folder."""
 TEXT_KEYS = ("title", "category", "region", "see_also", "url", "license", "source")
 LIST_KEYS = ("countries", "aliases")
 
@@ -69,11 +72,20 @@ class _FrontMatter:
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = None, stored: Iterable[Document] = ()) -> Listing:
+def read_folder(
+    folder: Path,
+    *,
+    origin: str,
+    attribution: Attribution | None = None,
+    stored: Iterable[Document] = (),
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Listing:
     """Every Markdown file below `folder` as a document, by relative path; a file that cannot be one is a failure with its reason.
 
     A file whose bytes are those that a `stored` document of this origin was read from is that document: nothing is parsed. `origin` is how the corpus names this source. Hidden files and folders are left out, and so is what a symbolic link
-    takes from outside. Without an attribution addresses begin with the folder's own name. Raises SourceError for what is
+    takes from outside. Of the relative paths those count that match a pattern of `include` (when there is one) and none of
+    `exclude`; `*` in a pattern stands for anything, slashes too. Without an attribution addresses begin with the folder's own name. Raises SourceError for what is
     no folder or holds no Markdown.
     """
     root = _folder(folder)
@@ -84,6 +96,14 @@ def read_folder(folder: Path, *, origin: str, attribution: Attribution | None = 
             expected=f"a folder with Markdown files ({', '.join(SUFFIXES)})",
             got=f"none in {shown(str(folder))}",
             remedy="Choose the folder that holds the texts, or rename them.",
+        )
+    found = len(files)
+    files = [file for file in files if _is_wanted(file.relative_to(root).as_posix(), include, exclude)]
+    if complete and not files:
+        raise SourceError(
+            expected=f"at least one of the {found:,} Markdown files to pass the patterns",
+            got=f"none: include {', '.join(include) or 'all'}; exclude {', '.join(exclude) or 'none'}",
+            remedy="Correct the patterns: they are compared with the path in the folder, such as notes/lake.md.",
         )
     known = {document.id: document for document in stored if document.origin == origin}
     attribution = attribution or Attribution(prefix=root.name)
@@ -135,6 +155,11 @@ def _files(root: Path) -> tuple[list[Path], list[Failure]]:
     return sorted(found, key=lambda file: file.relative_to(root).as_posix()), unlisted
 
 
+def _is_wanted(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    included = not include or any(fnmatchcase(name, pattern) for pattern in include)
+    return included and not any(fnmatchcase(name, pattern) for pattern in exclude)
+
+
 def _bytes(file: Path, name: str) -> bytes:
     """The file's content; SourceError for a file that cannot be, or should not be, read."""
     if _printable(name) != name:
@@ -174,8 +199,7 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         raise SourceError(expected=f"at most {MAX_BYTES:,} bytes", got=f"{len(data):,} bytes in {name}", remedy="Split the file.")
     whole = normalise(decode(data, name=name))
     front, body = _split_front_matter(whole, name=name)
-    blank = _BLANK_LINES.match(body)
-    text = body[blank.end() if blank else 0 :].rstrip()
+    text = _without_blank_lines(body).rstrip()
     if not text:
         came = "only front matter" if whole.strip() else "only white space" if whole else "an empty file"
         raise SourceError(expected="a text", got=f"{came} in {name}", remedy="Write something in it, or leave it out of the folder.")
@@ -199,6 +223,16 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         origin=origin,
         **about,
     )
+
+
+def body_of(text: str, *, name: str) -> str:
+    """A Markdown text without its front matter and the blank lines at its beginning; raises SourceError for front matter that is broken."""
+    return _without_blank_lines(_split_front_matter(text, name=name)[1])
+
+
+def _without_blank_lines(body: str) -> str:
+    blank = _BLANK_LINES.match(body)
+    return body[blank.end() if blank else 0 :]
 
 
 def _source(front: _FrontMatter, title: str, *, name: str, attribution: Attribution) -> Source:
@@ -313,10 +347,10 @@ def outline(text: str) -> tuple[tuple[Section, ...], tuple[Block, ...]]:
         for token, content in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map
     ]
-    return tuple(_sections(text, headings)), tuple(_with_gaps(text, list(_blocks(text, tokens, lines))))
+    return tuple(sections_at(text, headings)), tuple(_with_gaps(text, list(_blocks(text, tokens, lines))))
 
 
-def _sections(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
+def sections_at(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
     """From `(offset, level, heading)` in order: the lead, then each heading's reach to the next heading of any level."""
     if not headings or headings[0][0] > 0:
         yield Section((), 0, 0, headings[0][0] if headings else len(text))

@@ -187,12 +187,14 @@ def test_a_name_that_another_source_uses_is_refused(corpus: Corpus) -> None:
 
 
 def test_the_time_of_reading_is_that_of_the_last_change(corpus: Corpus, tmp_path: Path) -> None:
-    """An unchanged document keeps its time."""
-    changed, *others = a_dozen()
-    corpora.update(tmp_path, corpora.listing([replace(changed, sha256="new", fetched_at="x"), *others]), corpora.recipe())
+    """An unchanged document keeps its time; a source that knows when it fetched a document says so."""
+    changed, fetched, *others = a_dozen()
+    listing = corpora.listing([replace(changed, sha256="new"), replace(fetched, sha256="new", fetched_at="yesterday"), *others])
+    corpora.update(tmp_path, listing, corpora.recipe())
     after = open_corpus(tmp_path, corpora.NAME)
     assert after.document(others[0].id) == corpus.document(others[0].id)
-    assert after.document(changed.id).fetched_at not in ("", "x")
+    assert after.document(changed.id).fetched_at not in ("", corpus.document(changed.id).fetched_at)
+    assert after.document(fetched.id).fetched_at == "yesterday"
 
 
 def test_an_embedder_that_is_down_publishes_nothing_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sitt_core.configuration import Configuration, configure
 from sitt_core.errors import InvalidInput, shown
-from sitt_core.settings import DEFAULT_PORT, KEYS, ROOT, load_settings
+from sitt_core.settings import DEFAULT_PORT, KEYS, ROOT, SourceSettings, load_settings
 
 
 def test_nothing_set() -> None:
@@ -66,6 +66,45 @@ def test_keys_are_known_by_presence_only(name: str) -> None:
     assert settings.keys_present == {name}
     assert "very-secret" not in repr(settings)
     assert load_settings({name: "  "}).keys_present == frozenset()
+
+
+class TestSources:
+    def test_where_sources_are_and_who_asks(self) -> None:
+        """By default English Wikipedia, a second between requests, nobody who asks and nothing in a private network."""
+        assert load_settings({}).sources == SourceSettings()
+        found = load_settings(
+            {
+                "SITT_CONTACT": " me@example.org ",
+                "SITT_WIKIPEDIA_URL": "http://127.0.0.1:80/",
+                "GITHUB_API_URL": "https://git.example.org/api/v3/",
+                "SITT_FETCH_INTERVAL": "0",
+                "SITT_ALLOW_PRIVATE": "Yes",
+            }
+        ).sources
+        assert (found.contact, found.wikipedia_url, found.interval, found.allow_private) == (
+            "me@example.org",
+            "http://127.0.0.1:80",
+            0.0,
+            True,
+        )
+        assert found.github_url == "https://git.example.org/api/v3"
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("SITT_WIKIPEDIA_URL", "en.wikipedia.org"),
+            ("SITT_WIKIPEDIA_URL", "https://me:pass@en.wikipedia.org"),
+            ("SITT_WIKIPEDIA_URL", "https://en.wikipedia.org/?a"),
+            ("GITHUB_API_URL", "ftp://api.github.com"),
+            ("SITT_ALLOW_PRIVATE", "perhaps"),
+            ("SITT_FETCH_INTERVAL", "-1"),
+            ("SITT_FETCH_INTERVAL", "soon"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, name: str, value: str) -> None:
+        """The error names the variable and where to correct it."""
+        with pytest.raises(InvalidInput, match=rf"{name}.*\.env"):
+            load_settings({name: value})
 
 
 class TestDotenv:

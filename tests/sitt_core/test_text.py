@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sitt_core import text
 from sitt_core.errors import InvalidInput, SourceError
+from sitt_core.settings import FIELD_GUIDE
 from sitt_core.text import LONGEST_GRAPHEME, MAX_QUESTION
 
 HOSTILE = (
@@ -85,6 +86,9 @@ class TestDecode:
         assert text.decode(written.encode("utf-8-sig"), name="x") == written
 
 
+SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+
+
 class TestNormalise:
     @pytest.mark.parametrize(
         ("given_", "expected"),
@@ -94,13 +98,39 @@ class TestNormalise:
             pytest.param("a\x00b\x07c\x1bd\x7fe\x9bf\ufeffg", "abcdefg", id="control characters"),
             pytest.param("a\tb", "a\tb", id="a tab stays"),
             pytest.param("e\u0301 é ﬁ ½ ＡＢ", "e\u0301 é ﬁ ½ ＡＢ", id="no Unicode normalisation"),
-            pytest.param("a\u00adb\u200bc\u200dd", "a\u00adb\u200bc\u200dd", id="invisible characters stay"),
+            pytest.param("a\u200bb\u2060c\ufeffd", "abcd", id="zero-width space, word joiner, byte order mark"),
+            pytest.param("\u202ea\u202c\u2066b\u2069\u200ec\u200f\u061cd", "abcd", id="marks of direction"),
+            pytest.param("see\U000e0068\U000e0069\U000e007f", "see", id="tags outside a flag, which can hide words"),
+            pytest.param(SCOTLAND, SCOTLAND, id="the tags of a flag stay"),
+            pytest.param(SCOTLAND[:-1] + "!", "\U0001f3f4!", id="tags of a flag without an end"),
+            pytest.param("می\u200cخواهم", "می\u200cخواهم", id="a non-joiner inside a word stays"),
+            pytest.param("ක්\u200dෂ ക്\u200d.", "ක්\u200dෂ ക്\u200d.", id="a joiner inside a word and behind a virama stays"),
+            pytest.param("👩🏽\u200d🔬 ❤️\u200d🔥", "👩🏽\u200d🔬 ❤️\u200d🔥", id="a joiner inside an emoji stays"),
+            pytest.param("a \u200d\u200c b, c\u200d!", "a  b, c!", id="joiners that join nothing"),
+            pytest.param("\u200da\u200c", "a", id="joiners at the edges"),
+            pytest.param("a\u00adb", "a\u00adb", id="a soft hyphen stays"),
             pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
         ],
     )
     def test_changes(self, given_: str, expected: str) -> None:
         r"""Line ends become `\n`, control characters go, lone surrogates become U+FFFD; nothing else changes."""
         assert text.normalise(given_) == expected
+
+    def test_takes_nothing_from_the_field_guide(self) -> None:
+        """The bundled texts have nothing to lose, so their documents stay what they are."""
+        files = sorted(FIELD_GUIDE.rglob("*.md"))
+        assert len(files) > 50
+        assert [file.name for file in files if text.normalise(file.read_text("utf-8")) != file.read_text("utf-8")] == []
+
+    def test_of_a_piece(self) -> None:
+        """An answer comes in pieces: an emoji cut in two at its joiner is whole again when they are joined."""
+        pieces = ("👩🏽\u200d", "🔬 می\u200c", "خواهم a\u200d ", "\u200d🔬")
+        assert "".join(text.normalise(each, piece=True) for each in pieces) == "👩🏽\u200d🔬 می\u200cخواهم a \u200d🔬"
+
+    def test_counts_what_it_took(self) -> None:
+        """Each character that was taken out is counted by its code point; what stays is not."""
+        assert text.normalise_counted("a\u200bb\u200b\x00 می\u200cخواهم\r\n") == ("ab می\u200cخواهم\n", {"U+200B": 2, "U+0000": 1})
+        assert text.normalise_counted("nothing") == ("nothing", {})
 
     @given(ANY_TEXT)
     @example("\r\x00\n")

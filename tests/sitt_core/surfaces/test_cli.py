@@ -349,7 +349,7 @@ BAD_INPUTS = {
     "status, no text": (("status", "--corpus", "\udcff"), "InvalidInput", r"got '\\udcff'"),
     "status, corpus name": (("status", "--corpus", "A B"), "InvalidInput", "a corpus name"),
     "update, corpus name": (("update", "--source", "field-guide", "--corpus", "A", "--yes"), "InvalidInput", "a corpus name"),
-    "update, unknown source": (("update", "--source", "wiki", "--yes"), "InvalidInput", r"markdown:PATH or beir:PATH; got 'wiki'"),
+    "update, unknown source": (("update", "--source", "wiki", "--yes"), "InvalidInput", r"markdown:PATH, beir:PATH.*; got 'wiki'"),
     "update, no such folder": (("update", "--source", "markdown:/no/such", "--yes"), "SourceError", "does not exist"),
     "update, nobody's home": (("update", "--source", "markdown:~no-such-user/x", "--yes"), "InvalidInput", "the path of a folder"),
     "update, language": (("update", "--source", "field-guide", "--language", "latin", "--dry-run"), "InvalidInput", "english, danish"),

@@ -1,0 +1,311 @@
+"""How Wikipedia becomes documents: the articles of a list with the list as their taxonomy, or articles by their titles."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from sitt_core.errors import InvalidInput, SourceError, shown
+from sitt_core.sources.fetch import Fetcher
+from sitt_core.sources.html import Outline, outline_lines, parse_html
+from sitt_core.sources.mediawiki import Page, PageText, Wiki, clean_title
+from sitt_core.sources.parsoid import CUT, outline_article, redirect_target
+from sitt_core.sources.wikipedia_list import Row, read_rows
+from sitt_core.text import normalise, sha256_text
+from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
+
+KIND = "wikipedia"
+DEFAULT_LIST = "List of cryptids"
+FORMATS = ("html", "extract")
+MAX_TITLES = 5_000
+FAILURES_IN_A_ROW = 5
+"""After so many articles in a row that could not be fetched the others are not asked for."""
+MOST_NAMED = 20
+FEWEST = 0.5
+"""A list with less than this share of what it had is not believed to have lost the rest."""
+
+_FORMAT = re.compile(r"&format=([^&=|]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be read: the articles of a `list`, or those of the `titles`; `extract` for plain text instead of HTML."""
+
+    list: str = ""
+    titles: tuple[str, ...] = ()
+    extract: bool = False
+
+    @property
+    def origin(self) -> str:
+        """What a corpus calls this source."""
+        return f"{KIND}:{self.list}" if self.list else f"{KIND}:titles"
+
+    @property
+    def place(self) -> str:
+        """How to name it again."""
+        what = f"list={self.list}" if self.list else f"titles={'|'.join(self.titles)}"
+        return f"{KIND}:{what}{'&format=extract' if self.extract else ''}"
+
+
+@dataclass
+class _Subject:
+    """What becomes a document: an article with all that the list calls it, or rows without one.
+
+    `other_ids` are those that its document may have had before it was this.
+    """
+
+    id: str
+    page: Page | None
+    other_ids: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def called(self, *names: str) -> None:
+        self.names += names
+
+
+def parse_wanted(text: str) -> Wanted:
+    """What stands behind `wikipedia:`: list=NAME (the default), or titles=A|B|C, then perhaps &format=extract; raises InvalidInput."""
+    format_ = _FORMAT.search(text)
+    kind, _, names = (text[: format_.start()] if format_ else text).partition("=")
+    if format_ and format_[1] not in FORMATS:
+        raise InvalidInput(expected=f"format= to be one of {', '.join(FORMATS)}", got=shown(format_[1]), remedy="Choose one of them.")
+    titles = tuple(dict.fromkeys(filter(None, map(clean_title, names.split("|")))))
+    extract = format_ is not None and format_[1] == "extract"
+    if kind == "titles" and 0 < len(titles) <= MAX_TITLES:
+        return Wanted(titles=titles, extract=extract)
+    if (kind == "list" and len(titles) == 1) or (not kind and not names):
+        return Wanted(list=titles[0] if titles else DEFAULT_LIST, extract=extract)
+    raise InvalidInput(
+        expected=f"wikipedia:list=NAME of one list article, or wikipedia:titles=A|B|C of at most {MAX_TITLES:,} articles, by exact titles",
+        got=shown(f"{KIND}:{text}"),
+        remedy=f"The list is {DEFAULT_LIST} when none is named; &format=extract at the end asks for plain text.",
+    )
+
+
+def read_wikipedia(
+    wanted: Wanted,
+    *,
+    fetcher: Fetcher,
+    base_url: str,
+    stored: Iterable[Document] = (),
+    report: Report = lambda _stage, _done, _total: None,
+) -> Listing:
+    """What is wanted as documents; an article that cannot be fetched is a failure with its reason, and the others are read.
+
+    An article at the revision that a `stored` document of this origin is of is not fetched again. Raises SourceError for
+    a wiki that does not answer, and a list without rows.
+    """
+    wiki = Wiki(base_url, fetcher)
+    known = {document.id: document for document in stored if document.origin == wanted.origin}
+    return _read_list(wiki, wanted, known, report) if wanted.list else _read_titles(wiki, wanted, known, report)
+
+
+def _read_titles(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report: Report) -> Listing:
+    report("look up titles", 0, len(wanted.titles))
+    pages = wiki.pages(wanted.titles)
+    subjects: dict[str, _Subject] = {}
+    failures = []
+    for title in wanted.titles:
+        page = pages[title]
+        if page.problem:
+            failures.append(Failure(_id(title), f"{title}: {page.problem}"))
+            continue
+        subject = subjects.setdefault(page.title, _Subject(_id(page.title), page))
+        subject.called(title, *page.through)
+    documents, failed, notices = _read_all(wiki, wanted, list(subjects.values()), known, report)
+    return Listing(wanted.origin, documents, (*failures, *failed), notices=notices)
+
+
+def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report: Report) -> Listing:
+    report("read the list", 0, 1)
+    page = wiki.pages([wanted.list])[wanted.list]
+    if page.problem:
+        raise SourceError(
+            expected=f"the list {wanted.list}", got=page.problem, remedy="Check the title: it is taken exactly as it is given."
+        )
+    text = wiki.kept_html(page) or wiki.html(page)
+    root = parse_html(text.body)
+    _require_no_redirect(page.title, redirect_target(root))
+    rows = read_rows(root, title=page.title)
+    report("look up titles", 0, len(rows))
+    pages = wiki.pages(row.target for row in rows if row.target)
+    subjects, failures, bare = _subjects(rows, pages, page.title, known)
+    if not subjects and not failures:
+        raise SourceError(
+            expected=f"rows of {page.title} with an article or a description",
+            got=f"{len(rows):,} rows with neither",
+            remedy="Open the article: its columns may be called otherwise. Its articles can be named by wikipedia:titles=A|B.",
+        )
+    articles = [subject for subject in subjects if subject.page is not None]
+    told = [_row_document(subject, wiki, wanted, page, text) for subject in subjects if subject.page is None]
+    documents, failed, notices = _read_all(wiki, wanted, articles, known, report)
+    ids = {subject.id for subject in subjects}
+    complete = len(ids) >= FEWEST * len(known)
+    summary = (
+        f"{len(rows):,} rows of {page.title}: {len(articles):,} articles, {len(told):,} rows without one that say enough to be documents"
+    )
+    notes = [summary]
+    if bare:
+        more = f" and {len(bare) - MOST_NAMED:,} more" if len(bare) > MOST_NAMED else ""
+        notes.append(f"Rows with neither an article nor a description, which are no documents: {', '.join(bare[:MOST_NAMED])}{more}")
+    if not complete:
+        notes.append(f"The list names {len(ids):,} documents and had {len(known):,}: it is not taken as whole, and nothing is removed.")
+    return Listing(wanted.origin, (*documents, *told), (*failures, *failed), complete, (*notes, *notices))
+
+
+def _subjects(
+    rows: Sequence[Row], pages: Mapping[str, Page], list_title: str, known: Mapping[str, Document]
+) -> tuple[list[_Subject], list[Failure], list[str]]:
+    """What the rows are about, each once; what their links lead astray to; and the names of rows that say nothing."""
+    subjects: dict[str, _Subject] = {}
+    failures: dict[str, Failure] = {}
+    bare = []
+    for row in rows:
+        page = pages.get(clean_title(row.target)) if row.target else None
+        if page is not None and page.problem and "redirect" in page.problem:
+            failures.setdefault(_id(page.title), Failure(_id(page.title), f"{row.name} links to {row.target}: {page.problem}"))
+            continue
+        there = page is not None and not page.problem and page.namespace == 0 and page.title != list_title
+        if not there and not row.description:
+            bare.append(row.name)
+            continue
+        red = page is not None and page.problem == "no such page"
+        title = page.title if page is not None and (there or red) else row.name
+        key = title if there else f"row {title}"
+        subject = subjects.setdefault(key, _Subject(_id(title), page if there else None))
+        subject.other_ids += [_id(name) for name in (row.name, clean_title(row.target)) if name]
+        subject.rows.append(row)
+        subject.called(row.name, *(page.through if page is not None and there else ()), *row.other_names)
+    found = list(subjects.values())
+    _settle_ids(found, known, {*failures})
+    return found, list(failures.values()), bare
+
+
+def _settle_ids(subjects: Sequence[_Subject], known: Mapping[str, Document], taken: set[str]) -> None:
+    """Gives each subject the id it has in the corpus, so that an article takes the place of the row it was before; none twice."""
+    wanted = {subject.id for subject in subjects}
+    for subject in subjects:
+        if subject.id not in known:
+            subject.id = next((each for each in subject.other_ids if each in known and each not in wanted | taken), subject.id)
+        first, number = subject.id, 1
+        while subject.id in taken:
+            number += 1
+            subject.id = f"{first} ({number})"
+        taken.add(subject.id)
+
+
+def _read_all(
+    wiki: Wiki, wanted: Wanted, subjects: Sequence[_Subject], known: Mapping[str, Document], report: Report
+) -> tuple[tuple[Document, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """The subjects' articles as documents, those that could not be read, and what was taken out of the texts."""
+    documents: list[Document] = []
+    failures: list[Failure] = []
+    taken: dict[str, int] = {}
+    in_a_row = 0
+    for done, subject in enumerate(subjects):
+        report("fetch articles", done, len(subjects))
+        if in_a_row == FAILURES_IN_A_ROW:
+            failures.append(Failure(subject.id, f"not asked for: {FAILURES_IN_A_ROW} articles in a row could not be fetched"))
+            continue
+        try:
+            documents.append(_article(wiki, wanted, subject, known.get(subject.id), taken))
+            in_a_row = 0
+        except SourceError as error:
+            failures.append(Failure(subject.id, str(error)))
+            in_a_row += 1
+    report("fetch articles", len(subjects), len(subjects))
+    said = ", ".join(f"{count:,} × {name}" for name, count in sorted(taken.items()))
+    return tuple(documents), tuple(failures), (f"Invisible characters left out: {said}",) if said else ()
+
+
+def _article(wiki: Wiki, wanted: Wanted, subject: _Subject, stored: Document | None, taken: dict[str, int]) -> Document:
+    """A subject's article as a document; raises SourceError for what cannot be fetched, or read."""
+    page = subject.page
+    assert page is not None, "rows without an article are documents by themselves"
+    text = None if wanted.extract else wiki.kept_html(page)
+    of_this = stored is not None and (stored.source.url, stored.revision) == (page.url, _permalink(wiki, page.revision, wanted))
+    if text is None and stored is not None and of_this:
+        return _attributed(stored, subject)
+    if wanted.extract:
+        text = wiki.extract(page)
+        outline = outline_lines(text.body, cut=CUT)
+    else:
+        text = text or wiki.html(page)
+        root = parse_html(text.body)
+        _require_no_redirect(page.title, redirect_target(root))
+        outline = outline_article(root)
+    if not outline.text:
+        raise SourceError(expected=f"{page.title} to have a text", got="none but what surrounds it", remedy="Leave it out.")
+    for name, count in outline.taken.items():
+        taken[name] = taken.get(name, 0) + count
+    source = Source(f"{wiki.name}: {page.title}", page.url, text.license)
+    return _attributed(_document(subject.id, page.title, source, outline, text, _permalink(wiki, text.revision, wanted), wanted), subject)
+
+
+def _permalink(wiki: Wiki, revision: int, wanted: Wanted) -> str:
+    """The address of the revision a document is made from; one made from plain text is another document."""
+    return wiki.permalink(revision) + ("#extract" if wanted.extract else "")
+
+
+def _require_no_redirect(title: str, target: str) -> None:
+    if target:
+        raise SourceError(
+            expected=f"{title} to be an article",
+            got=f"a redirect to {target}, where only one may lead (a double redirect)",
+            remedy="Name the article it leads to, or wait until the wiki's own repair has been there.",
+        )
+
+
+def _document(id_: str, title: str, source: Source, outline: Outline, text: PageText, revision: str, wanted: Wanted) -> Document:
+    return Document(
+        id=id_,
+        title=title,
+        source=source,
+        text=outline.text,
+        sections=outline.sections,
+        blocks=outline.blocks,
+        sha256="",
+        revision=revision,
+        fetched_at=text.fetched_at,
+        origin=wanted.origin,
+    )
+
+
+def _attributed(document: Document, subject: _Subject) -> Document:
+    """The document with what the list says of it now, and the hash over all that it is."""
+    first = subject.rows[0] if subject.rows else None
+    names = dict.fromkeys(" ".join(normalise(name).split()) for name in subject.names)
+    aliases = tuple(name for name in names if name and name.casefold() != document.title.casefold())
+    region = next((row.location for row in subject.rows if row.location), "")
+    found = replace(document, category=normalise(first.category) if first else "", region=normalise(region), aliases=aliases)
+    facts = [found.title, asdict(found.source), {"category": found.category, "region": found.region}, found.aliases, found.text]
+    return replace(found, sha256=sha256_text(json.dumps(facts, sort_keys=True)))
+
+
+def _row_document(subject: _Subject, wiki: Wiki, wanted: Wanted, page: Page, text: PageText) -> Document:
+    """What the list itself says of a subject without an article, as a small document marked as a list row."""
+    name = normalise(subject.rows[0].name)
+    said = [
+        name,
+        *(row.description for row in subject.rows),
+        *(f"Other names: {', '.join(row.other_names)}" for row in subject.rows if row.other_names),
+        *(f"Location: {row.location}" for row in subject.rows if row.location),
+    ]
+    outline = _outline_paragraphs([normalise(each).strip() for each in dict.fromkeys(said)])
+    source = Source(f"{wiki.name}: {page.title} (list row: {name})", page.url, text.license)
+    return _attributed(_document(subject.id, name, source, outline, text, wiki.permalink(text.revision), wanted), subject)
+
+
+def _outline_paragraphs(paragraphs: Sequence[str]) -> Outline:
+    blocks: list[Block] = []
+    at = 0
+    for paragraph in paragraphs:
+        blocks.append(Block("paragraph", at, at + len(paragraph)))
+        at += len(paragraph) + 2
+    text = "\n\n".join(paragraphs)
+    return Outline(text, (Section((), 0, 0, len(text)),), tuple(blocks))
+
+
+def _id(title: str) -> str:
+    return f"{KIND}:{title}"
