@@ -363,9 +363,10 @@ def duel(one: tuple[Run, int], other: tuple[Run, int], metric: str = HEADLINE, *
     """Two configurations (a run and a place in it) over the headline questions that both were asked, first minus second.
 
     Of different runs only on the same corpus and question set, unless `common` accepts the questions whose text both
-    share. Raises InvalidInput or StoreError.
+    share; and by a metric of answers only where the same judge gave both scores. Raises InvalidInput or StoreError.
     """
     require_same_questions(one[0], other[0], common=common)
+    require_same_judge(one[0], other[0], metric)
     asked, first, second = _paired(one, other, metric)
     if not asked:
         raise InvalidInput(expected="questions that both were asked", got="none in common", remedy="Compare within one run.")
@@ -414,6 +415,25 @@ def require_same_questions(one: Run, other: Run, *, common: bool) -> None:
                 got=f"{mine[:12]} and {theirs[:12]}",
                 remedy="Run both anew, or accept the questions that both share with --common.",
             )
+
+
+def require_same_judge(one: Run, other: Run, metric: str) -> None:
+    """Raises InvalidInput when a metric of answers was scored by another judge, or in another way, in the other run."""
+    mine, theirs = one.judged, other.judged
+    if one.manifest.id == other.manifest.id or metric not in BY_QUALITY or mine is None or theirs is None:
+        return
+    by_code = not BY_QUALITY[metric].judged
+    if mine.same_judge(theirs) or (by_code and (mine.ragas, mine.embedder) == (theirs.ragas, theirs.embedder)):
+        return
+    raise InvalidInput(
+        expected=f"two runs whose {metric} was scored by the same judge, in the same way",
+        got=" and ".join(f"{run.manifest.id} by {_judge_in_full(about)}" for run, about in ((one, mine), (other, theirs))),
+        remedy="Judge both by the same one: python -m evals ragas RUN --again.",
+    )
+
+
+def _judge_in_full(about: judged.About) -> str:
+    return f"{about.judge} (prompts {about.prompts}, RAGAS {about.ragas}, embedder {about.embedder})"
 
 
 def _asked(run: Run) -> str:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evals.analysis import Duel
+from evals.qualities import BY_QUALITY
 from evals.results import Asked, Run, rows
 from evals.statistics import Verdict
 from evals.summary import counted, labels, passes, short
@@ -89,7 +90,7 @@ def duel_lines(made: Duel, one: Side, other: Side) -> list[str]:
     """A head-to-head for a terminal: the difference with its interval, the test, who won, what could have been seen."""
     found, names = made.comparison, names_of(one, other)
     difference = found.difference
-    said = [f"A {names[0]}", f"B {names[1]}"]
+    said = [f"A {names[0]}", f"B {names[1]}", *_judge_lines(made.metric, one, other)]
     if difference.mean is None:
         return [*said, f"no question has a score of {made.metric} for both"]
     limits = (
@@ -116,6 +117,18 @@ def duel_lines(made: Duel, one: Side, other: Side) -> list[str]:
     return said
 
 
+def _judge_lines(metric: str, one: Side, other: Side) -> list[str]:
+    judges = [judge_of(run, metric) for run, _ in (one, other)]
+    if judges[0] == judges[1]:
+        return [f"{metric} as judged by {judges[0]}"] if judges[0] else []
+    return [f"{metric} of {letter} as judged by {judge}" for letter, judge in zip("AB", judges, strict=True)]
+
+
+def judge_of(run: Run, metric: str) -> str:
+    """Who gave a run's scores of a metric, in words; "" where no judge did."""
+    return run.judged.judge if run.judged and metric in BY_QUALITY and BY_QUALITY[metric].judged else ""
+
+
 def duel_json(made: Duel, one: Side, other: Side) -> dict[str, Any]:
     """A head-to-head as JSON."""
     found, names = made.comparison, names_of(one, other)
@@ -123,7 +136,7 @@ def duel_json(made: Duel, one: Side, other: Side) -> dict[str, Any]:
         "metric": made.metric,
         "a": names[0],
         "b": names[1],
-        "sides": [_side_json(side) for side in (one, other)],
+        "sides": [_side_json(side) | {"judge": judge_of(side[0], made.metric)} for side in (one, other)],
         "difference": asdict(found.difference),
         "p": found.p,
         "wins": found.wins,

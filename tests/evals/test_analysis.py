@@ -1,6 +1,8 @@
 """What is said of a run, held against rows whose figures are worked by hand."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from evals.findings import difference, findings, metric_words, signed
 from evals.statistics import Interval, tie_set
 from evals.summary import lines, summarise
 from sitt_core.errors import InvalidInput
-from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry
+from tests.fakes.runs import GOOD, HALF, JUDGE, MOST, a_run, columns, entry, with_verdicts
 
 
 class TestBoard:
@@ -77,6 +79,34 @@ class TestDuel:
         made = analysis.duel((one, 0), (other, 0), common=True)
         assert len(made.questions) == 40
         assert made.names[0] != made.names[1]
+
+    @pytest.mark.parametrize(
+        ("metric", "other", "told"),
+        [
+            ("groundedness", {"model": "claude-fake-other"}, "claude-fake-judge.*claude-fake-other"),
+            ("groundedness", {"provider": "openai"}, "openai"),
+            ("groundedness", {"prompts": "2"}, "prompts 1,.*prompts 2,"),
+            ("rouge-l", {"ragas": "0.5"}, "RAGAS 0.4.*RAGAS 0.5"),
+            ("groundedness", {"own": False}, ""),
+            ("rouge-l", {"model": "claude-fake-other", "prompts": "2"}, ""),
+            ("recall@5", {"model": "claude-fake-other"}, ""),
+        ],
+        ids=["model", "provider", "prompts", "by code of another version", "same judge", "by code", "not of answers"],
+    )
+    def test_scores_of_two_judges_are_not_compared(self, tmp_path: Path, metric: str, other: dict[str, Any], told: str) -> None:
+        """Whatever else is accepted; both are named, and what to do. What no judge scored does not depend on one."""
+        runs = []
+        for number, about in enumerate((JUDGE, replace(JUDGE, **other)), start=1):
+            run = a_run(tmp_path, [entry()], columns(GOOD), run_id=f"20260101-000000-000{number}")
+            scores = {name: columns(GOOD) for name in ("groundedness", "rouge-l")}
+            runs.append((with_verdicts(run, scores, about=about), 0))
+        for common in (False, True):
+            if not told:
+                assert analysis.duel(*runs, metric, common=common).comparison.shares.n == len(GOOD)  # type: ignore[misc]
+                continue
+            with pytest.raises(InvalidInput, match=told) as refused:
+                analysis.duel(*runs, metric, common=common)  # type: ignore[misc]
+            assert "--again" in str(refused.value)
 
 
 class TestEffect:

@@ -1,11 +1,12 @@
 """The gate fails on every kind of fall and on nothing else; confirmations are counted whatever becomes of them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evals import gate
+from evals import gate, side_by_side
 from evals.confirm import confirm, sentence, uses
 from evals.golden import GoldenSet, Question
 from evals.results import Run
@@ -16,7 +17,7 @@ from sitt_core.configuration import configure
 from sitt_core.errors import Cancelled, InvalidInput, NotFound, StoreError
 from tests.fakes import lab
 from tests.fakes.corpora import TALES, silent
-from tests.fakes.runs import GOOD, HALF, MOST, a_run, columns, entry
+from tests.fakes.runs import GOOD, HALF, JUDGE, MOST, a_run, columns, entry, with_verdicts
 
 
 def pair(tmp_path: Path, candidate: list[float | None], baseline: list[float | None]) -> tuple[tuple[Run, int], tuple[Run, int]]:
@@ -61,6 +62,23 @@ def test_errors_beyond_the_baseline_s_fail(tmp_path: Path) -> None:
     (candidate[0].folder / "rows.parquet").unlink()
     verdict = gate.gate(candidate, baseline, "recall@5")
     assert any("could not be scored" in reason for reason in verdict.reasons)
+
+
+def test_the_judge_stands_beside_its_scores(tmp_path: Path) -> None:
+    """In a gate's and in a comparison's lines and JSON; another judge's baseline is refused; code is no judge."""
+    runs = [a_run(tmp_path, [entry()], columns(GOOD), run_id=f"20260101-000000-000{at}") for at in (1, 2)]
+    scores = {"groundedness": columns(GOOD), "rouge-l": columns(GOOD)}
+    candidate, baseline = ((with_verdicts(run, scores), 0) for run in runs)
+    made = gate.gate(candidate, baseline, "groundedness").duel
+    assert f"groundedness as judged by {JUDGE.judge}" in side_by_side.duel_lines(made, candidate, baseline)
+    assert [side["judge"] for side in side_by_side.duel_json(made, candidate, baseline)["sides"]] == [JUDGE.judge] * 2
+    by_code = gate.gate(candidate, baseline, "rouge-l").duel
+    assert not any("judged" in line for line in side_by_side.duel_lines(by_code, candidate, baseline))
+    stranger = with_verdicts(baseline[0], scores, about=replace(JUDGE, own=False)), 0
+    assert f"groundedness of A as judged by {JUDGE.judge}" in side_by_side.duel_lines(made, candidate, stranger)
+    other = with_verdicts(baseline[0], scores, about=replace(JUDGE, model="claude-fake-other")), 0
+    with pytest.raises(InvalidInput, match="claude-fake-other"):
+        gate.gate(candidate, other, "groundedness", common=True)
 
 
 def test_baselines_have_names(tmp_path: Path) -> None:
