@@ -1,5 +1,6 @@
 """What may be said of judged answers: scores with intervals and what is missing, noise, agreement with people, claims to read."""
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,65 +74,81 @@ def _missing(own: Mapping[tuple[int, int], Mapping[str, Any]], place: int, quest
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """The standard deviation `sd` of one repeat's mean of a configuration, pooled over configurations with `df` degrees of freedom."""
+
+    sd: float
+    df: int
+
+
+@dataclass(frozen=True, slots=True)
 class Noise:
-    """How much a metric's mean varies when nothing changed, as standard deviations, beside what configurations differ by.
+    """How much a metric's mean varies when nothing changed, beside what configurations differ by.
 
     `judge`: the same answers judged again. `generator`: answers written again and judged. None where it was not tried.
-    `questions` is the number that every repeat has a score for, summed over configurations.
+    `difference` is between the highest and the lowest mean of `configurations`; it and both spreads are over the same `questions`,
+    those of the headline for which every one of these configurations has a score in every repeat.
     """
 
     metric: str
     repeats: int
     questions: int
-    judge: float | None
-    generator: float | None
+    configurations: int
+    judge: Spread | None
+    generator: Spread | None
     difference: float
 
 
 def noise(run: Run) -> list[Noise]:
-    """The noise of every judged metric, where answers were judged or written more than once."""
+    """The noise of every judged metric where answers were judged or written more than once; what cannot vary is left out."""
     if run.judged is None or run.judged.repeats < 2:
         return []
     held = {judged.unit_of(row): row["scores"] for row in judged.rows(run.folder)}
-    repeats, columns = run.judged.repeats, range(len(run.manifest.configurations))
+    asked = np.flatnonzero(headline(run)).tolist()
+    again, anew = [(0, j) for j in range(run.judged.repeats)], [(a, 0) for a in range(run.judged.repeats)]
     found = []
     for metric in run.judged.metrics:
-        again = [_repeated(held, metric, c, [(0, j) for j in range(repeats)]) for c in columns]
-        anew = [_repeated(held, metric, c, [(a, 0) for a in range(repeats)]) for c in columns]
-        if not any(len(each) for each in (*again, *anew)):
-            continue
-        means = [float(np.nanmean(scores)) for scores in matrices(run, [metric])[metric].T if not np.isnan(scores).all()]
-        found.append(
-            Noise(
-                metric,
-                repeats,
-                sum(len(each) for each in again),
-                _deviation(again),
-                _deviation(anew),
-                max(means) - min(means) if means else 0.0,
-            )
-        )
+        places = range(len(run.manifest.configurations))
+        judgings = [_whole(held, metric, c, asked, again) for c in places]
+        writings = [_whole(held, metric, c, asked, anew) for c in places]
+        made = _noise_of(metric, judgings, writings)
+        if made is not None:
+            found.append(made)
     return found
 
 
-def _repeated(
-    held: Mapping[judged.Unit, Mapping[str, float]], metric: str, c: int, which: Sequence[tuple[int, int]]
-) -> NDArray[np.float64]:
-    """The scores of the questions that have all repeats, shape (questions, repeats)."""
-    questions = sorted({unit[1] for unit in held if unit[0] == c})
-    listed = [[held.get((c, q, a, j), {}).get(metric) for a, j in which] for q in questions]
-    whole = [row for row in listed if all(value is not None for value in row)]
-    return np.array(whole, dtype=float).reshape(len(whole), len(which))
+Repeated = Mapping[int, Sequence[float]]
+"""The scores of a configuration's questions (by their places), each with all repeats."""
 
 
-def _deviation(columns: Sequence[NDArray[np.float64]]) -> float | None:
-    """The standard deviation of a configuration's mean from repeat to repeat, pooled over the configurations."""
-    variances = [float(scores.mean(axis=0).var(ddof=1)) for scores in columns if len(scores)]
-    return math.sqrt(sum(variances) / len(variances)) if variances else None
+def _whole(
+    held: Mapping[judged.Unit, Mapping[str, float]], metric: str, c: int, asked: Sequence[int], which: Sequence[tuple[int, int]]
+) -> Repeated:
+    listed = {q: [held.get((c, q, a, j), {}).get(metric) for a, j in which] for q in asked}
+    return {q: [value for value in scores if value is not None] for q, scores in listed.items() if None not in scores}
 
 
-BEYOND = 2 * math.sqrt(2)
-"""Two means that vary by one standard deviation each seldom differ by more than so many of them."""
+def _noise_of(metric: str, judgings: Sequence[Repeated], writings: Sequence[Repeated]) -> Noise | None:
+    """From the judgings and the writings of each configuration; without writings an answer is the same each time."""
+    pairs = [(again, anew, again.keys() & (anew or again).keys()) for again, anew in zip(judgings, writings, strict=True)]
+    there = [pair for pair in pairs if pair[2]]
+    shared = sorted(set.intersection(*(set(whole) for *_, whole in there))) if there else []
+    if not shared:
+        return None
+    again = np.array([[scores[q] for q in shared] for scores, *_ in there])
+    anew = np.array([[scores[q] for q in shared] for _, scores, _ in there if scores])
+    judge = _spread(again) if BY_QUALITY[metric].judged else None  # code says the same of the same answer each time
+    generator = _spread(anew) if len(anew) else None
+    if judge is None and generator is None:
+        return None
+    means = again[:, :, 0].mean(axis=1)
+    return Noise(metric, again.shape[2], len(shared), len(there), judge, generator, float(means.max() - means.min()))
+
+
+def _spread(scores: NDArray[np.float64]) -> Spread:
+    """Of scores of the shape (configurations, questions, repeats)."""
+    variances = scores.mean(axis=1).var(axis=1, ddof=1)
+    return Spread(math.sqrt(variances.mean()), len(scores) * (scores.shape[2] - 1))
 
 
 def noise_row(each: Noise) -> dict[str, Any]:
@@ -139,40 +156,57 @@ def noise_row(each: Noise) -> dict[str, Any]:
     alone = repeats_alone(each)
     return {
         "metric": each.metric,
-        "beyond noise": None if alone is None else each.difference > alone,
+        "beyond noise": None if alone is None else each.difference > alone + SAME,
         "largest difference": each.difference,
         "from repeats alone": alone,
-        "SD, judged again": each.judge,
-        "SD, written again": each.generator,
+        "SD, judged again": each.judge.sd if each.judge else None,
+        "SD, written again": each.generator.sd if each.generator else None,
         "repeats": each.repeats,
-        "answers": each.questions,
+        "questions": each.questions,
+        "configurations": each.configurations,
     }
 
 
 def repeats_alone(each: Noise) -> float | None:
-    """How far apart repeats alone seldom bring two configurations: `BEYOND` times the larger deviation; None where none is known."""
-    known = [value for value in (each.judge, each.generator) if value is not None]
-    return BEYOND * max(known) if known else None
+    """The difference of the highest and the lowest mean that repeats alone exceed in 5 % of cases at most, if configurations are equal.
+
+    The studentized range (Tukey) of so many means, with the degrees of freedom that their standard deviation is known with; the
+    larger one of judge and generator. It takes noise for about the same in every configuration. None where neither is known, or of fewer than two configurations.
+    """
+    known = [spread for spread in (each.judge, each.generator) if spread is not None]
+    if not known or each.configurations < 2:
+        return None
+    return max(_range_quantile(each.configurations, spread.df) * spread.sd for spread in known)
+
+
+@functools.cache
+def _range_quantile(k: int, df: int) -> float:
+    from scipy.stats import studentized_range  # type: ignore[import-untyped]  # slow to import
+
+    return float(studentized_range.ppf(1 - statistics.ALPHA, k, df))
 
 
 def noise_sentence(listed: Sequence[Noise]) -> str:
-    """In one sentence which metrics' differences are more than noise."""
+    """In words which metrics' differences are more than noise."""
     rows = [noise_row(each) for each in listed]
-    small = [row["metric"] for row in rows if row["beyond noise"] is False]
-    if not rows:
-        return ""
-    if not small:
-        return "In every metric the configurations differ by more than repeats alone bring about."
-    if len(small) == len(rows):
-        return "In no metric do the configurations differ by more than repeats alone bring about: none of these differences means anything."
-    return f"In {', '.join(small)} the configurations differ by no more than repeats alone bring about: those differences mean nothing."
+    beyond, within, unknown = ([row["metric"] for row in rows if row["beyond noise"] is answer] for answer in (True, False, None))
+    said = []
+    if beyond:
+        where = "every metric" if len(beyond) == len(rows) else ", ".join(beyond)
+        said.append(f"In {where} the configurations differ by more than repeats alone bring about.")
+    if within:
+        where = "every metric" if len(within) == len(rows) else ", ".join(within)
+        said.append(f"In {where} the configurations differ by no more than repeats alone bring about: that may be noise.")
+    if unknown:
+        said.append(f"Nothing can be said of {', '.join(unknown)}: it takes two configurations and repeats of them.")
+    return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """A judge against people: over `n` answers with a thumb and a score, how often both think well or both ill of one.
 
-    `kappa` is Cohen's: 0 for what chance would give, None where one of both never differs. `above` is the share of pairs of a
+    `kappa` is Cohen's: 0 for what chance would give, None where either of both never differs: it would be 0 whatever the other thinks. `above` is the share of pairs of a
     liked and a disliked answer in which the liked one has the higher score (half for equal ones); None without such a pair.
     """
 
@@ -209,7 +243,8 @@ def _agreement(run: Run, metric: str, pairs: Sequence[tuple[tuple[int, int], flo
     belongs = [run.questions[q].primary for (_, q), _, _ in pairs]
     share = statistics.interval((well == liked).astype(float), belongs, binary=True, seed=SEED)
     by_chance = well.mean() * liked.mean() + (1 - well.mean()) * (1 - liked.mean())
-    kappa = float(((well == liked).mean() - by_chance) / (1 - by_chance)) if by_chance < 1 else None
+    both_differ = all(0 < each.mean() < 1 for each in (well, liked))
+    kappa = float(((well == liked).mean() - by_chance) / (1 - by_chance)) if both_differ else None
     gaps = scores[liked][:, None] - scores[~liked][None, :]
     above = float(((gaps > 0) + 0.5 * (gaps == 0)).mean()) if gaps.size else None
     return Agreement(metric, len(pairs), int(liked.sum()), share, kappa, above)
@@ -245,13 +280,17 @@ FEW_THUMBS = 20
 
 
 def thumbs_of(run: Run, logged: Sequence[Logged] = ()) -> dict[tuple[int, int], str]:
-    """The thumbs for a run's answers by the places of configuration and question."""
+    """The thumbs for a run's answers by the places of configuration and question.
+
+    Those given on Ask count for the same question with the very same answer, whatever their corpus is called: it may have been
+    renamed since the run. What was given in the Lab goes before.
+    """
     asked = {" ".join(each.text.split()): at for at, each in enumerate(run.questions)}
     liked = {
-        (asked[question], each.record.get("text", "")): each.thumb
+        (asked[question], text): each.thumb
         for each in logged
         if each.thumb
-        and each.corpus == run.manifest.corpus
+        and (text := each.record.get("text", ""))
         and (question := " ".join(str(each.record.get("question", "")).split())) in asked
     }
     found: dict[tuple[int, int], str] = {}
@@ -355,7 +394,7 @@ def _told_apart(run: Run) -> Iterator[str]:
                 if tied == len(there)
                 else "it is distinguishable from every other"
                 if tied == 1
-                else f"of the other {len(there) - 1} {counted(tied - 1, 'configuration')} cannot be told from it"
+                else f"{tied - 1} of the other {len(there) - 1} cannot be told from it"
             )
             yield f"{metric}: the highest is {best.label}, {mean}; {told}."
 
@@ -364,18 +403,23 @@ def _missing_sentences(run: Run) -> Iterator[str]:
     listed = quality_rows(run)
     failed = sum(sum(row["failed"].values()) for row in listed)
     if failed:
-        reasons = Counter({reason: count for row in listed for reason, count in row["failed"].items()})
-        yield f"{failed} verdicts failed, for example: {reasons.most_common(1)[0][0]} Going on asks for them again."
+        reasons = sum((Counter(row["failed"]) for row in listed), Counter[str]())
+        them = "it" if failed == 1 else "them"
+        yield f"{counted(failed, 'verdict')} failed, for example: {reasons.most_common(1)[0][0]} Going on asks for {them} again."
     waiting = max((row["waiting"] for row in listed), default=0)
     if waiting:
-        yield f"Not everything is judged yet: up to {waiting} answers of a configuration wait."
+        yield f"Not everything is judged yet: {'' if waiting == 1 else 'up to '}{counted(waiting, 'answer')} of a configuration {'waits' if waiting == 1 else 'wait'}."
 
 
 def _noise_sentences(run: Run) -> Iterator[str]:
     for each in noise(run):
         told = [
-            f"{name} {short(value, 3)}"
-            for name, value in (("judging again", each.judge), ("writing again", each.generator))
-            if value is not None
+            f"{name} {short(spread.sd, 3)}"
+            for name, spread in (("judging again", each.judge), ("writing again", each.generator))
+            if spread is not None
         ]
-        yield f"{each.metric} varies from repeat to repeat by a standard deviation of {', '.join(told)}; configurations differ by up to {short(each.difference, 3)}."
+        said = f"{each.metric} varies from repeat to repeat by a standard deviation of {', '.join(told)}"
+        alone = repeats_alone(each)
+        if alone is not None:
+            said += f"; configurations differ by up to {short(each.difference, 3)}, repeats alone by up to {short(alone, 3)}"
+        yield f"{said}."

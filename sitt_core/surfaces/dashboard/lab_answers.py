@@ -72,8 +72,8 @@ def draw_trust(run: Run) -> None:
     if noise:
         st.html(
             f'<div class="sl-line">{escape(verdicts.noise_sentence(noise))}</div><div class="sl-small">Standard deviations of a configuration’s mean '
-            "from repeat to repeat: the same answers judged again, and answers written again. From repeats alone two configurations seldom "
-            "differ by more than 2√2 of the larger one.</div>"
+            "from repeat to repeat: the same answers judged again, and answers written again. From repeats alone: "
+            "equal configurations differ by more in 5 % of cases at most (Tukey’s studentized range of so many configurations).</div>"
         )
         st.dataframe(
             [verdicts.noise_row(each) for each in noise], hide_index=True, placeholder="not tried", key="lab noise", column_config=_THREE
@@ -81,7 +81,7 @@ def draw_trust(run: Run) -> None:
     else:
         st.html(cards.notice(["Not known: everything was judged once. Three to five repeats (under Judge) show how much verdicts vary."]))
     st.html('<h2 class="sl-h">Agreement with people</h2>')
-    agreed = verdicts.agreements(run, lab_data.logged_of(run))
+    agreed = verdicts.agreements(run, lab_data.logged())
     if agreed:
         st.html(
             f'<div class="sl-line">{escape(verdicts.agreement_sentence(agreed))}</div><div class="sl-small">Agree: both think well or both ill of an '

@@ -189,11 +189,11 @@ def noise_of(run: Run) -> list[Noise]:
     return verdicts.noise(run)
 
 
-def logged_of(run: Run) -> list[notes.Logged]:
-    """The answers that were given on Ask from the run's corpus and have a thumb; raises StoreError."""
+def logged() -> list[notes.Logged]:
+    """The answers that were given on Ask and have a thumb, of any corpus: the run's may be called otherwise now. Raises StoreError."""
     folder = settings().notes_dir
     found: list[notes.Logged] = []
-    for conversation in notes.conversations(folder, corpus=run.manifest.corpus, most=MOST_CONVERSATIONS):
+    for conversation in notes.conversations(folder, most=MOST_CONVERSATIONS):
         try:
             found += [each for each in notes.conversation_answers(folder, conversation.id) if each.thumb]
         except NotFound:  # deleted in another window since it was listed

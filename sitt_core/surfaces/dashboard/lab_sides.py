@@ -46,7 +46,7 @@ def draw_sides(run: Run, metric: str) -> None:
     )
     places = _choose_places(run, metric)
     views = verdicts.answer_views(run, question, places)
-    given = verdicts.thumbs_of(run, lab_data.logged_of(run))
+    given = verdicts.thumbs_of(run, lab_data.logged())
     texts = Passages(run)
     asked = run.questions[question]
     st.html(asked_html(asked, _reference(run, asked.id)))
