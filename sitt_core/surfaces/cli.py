@@ -60,7 +60,12 @@ def main() -> None:
 @app.command()
 def update(
     source: Annotated[
-        str, typer.Option("--source", help="field-guide, markdown:PATH for a folder of Markdown, or beir:PATH for a BEIR collection.")
+        str,
+        typer.Option(
+            "--source",
+            help="field-guide; markdown:PATH, a folder of Markdown; beir:PATH, a BEIR collection; wikipedia:list=NAME or "
+            "wikipedia:titles=A|B; sitemap:URL, a site; github:USER, an account's READMEs.",
+        ),
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     language: Annotated[str, typer.Option("--language", help="Language of the corpus, for stemming and stop words.")] = "",
@@ -90,18 +95,21 @@ def update(
         configurations = [configuration, *ingest.chosen_to_carry(existing, index_ or [])]
         if job:
             report("read", 0, 1)
-        listing, place = build.read_source(source, existing)
+        listing, place = build.read_source(source, existing, settings=settings, report=report)
         if not moved:
             status.check_place(existing, listing.origin, place)
         plan = ingest.plan_update(existing, listing)
         if existing is None and not listing.documents:
             raise SourceError(
-                expected="a source with at least one readable document", got=plan.failed[0].reason, remedy="Correct its files."
+                expected="a source with at least one readable document",
+                got=plan.failed[0].reason if plan.failed else "none",
+                remedy="Correct what it says, or choose another source.",
             )
         _require_confirmed(plan, confirmed)
         diffs = {id_: ingest.diff(existing, listing, id_) for id_ in (*plan.changed, *plan.added, *plan.removed)} if diff else {}
         if not as_json_:
             _print_plan(plan, corpus, diffs)
+            print("".join(f"  {notice}\n" for notice in listing.notices), end="")
         built = None
         if not dry_run:
             sources = {**status.sources_of(existing), listing.origin: place}
@@ -126,7 +134,7 @@ def update(
                     report=report,
                     allow_removals=allow_removals,
                 )
-        told |= {"plan": as_json.plan_json(plan), "built": as_json.built_json(built) if built else None}
+        told |= {"plan": as_json.plan_json(plan), "notices": list(listing.notices), "built": as_json.built_json(built) if built else None}
         told |= {"diffs": diffs} if diff else {}
         if built and not as_json_:
             print(_built_line(built))
@@ -165,7 +173,7 @@ def _require_all_read(plan: ingest.Plan, *, dry_run: bool) -> None:
         raise SourceError(
             expected="every document to be readable",
             got=f"{len(plan.failed)} that could not be read; all others are published ({_listed(plan.failed)})",
-            remedy="Correct what failed, or leave it out of the folder, and run update again.",
+            remedy="They stay as they were. Run update again later, or correct what failed.",
         )
 
 

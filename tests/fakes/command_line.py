@@ -17,7 +17,8 @@ def environment(data_dir: Path) -> dict[str, str]:
     """Settings that nothing on this machine changes: a blank variable also hides what a .env says."""
     numbers = [f"LLM_{name}" for name in ("CONNECT_TIMEOUT", "IDLE_TIMEOUT", "MAX_TOKENS", "PRICE_INPUT", "PRICE_OUTPUT")]
     judge = [f"JUDGE_{name}" for name in ("PROVIDER", "MODEL", "PRICE_INPUT", "PRICE_OUTPUT")]
-    names = [*(field.variable for field in FIELDS), "SITT_PORT", *KEYS, *BASE_URLS.values(), *numbers, *judge]
+    sources = ["SITT_CONTACT", "SITT_WIKIPEDIA_URL", "SITT_FETCH_INTERVAL", "SITT_ALLOW_PRIVATE", "GITHUB_API_URL"]
+    names = [*sources, *(field.variable for field in FIELDS), "SITT_PORT", *KEYS, *BASE_URLS.values(), *numbers, *judge]
     return {**dict.fromkeys(names, ""), "SITT_DATA_DIR": str(data_dir)}
 
 

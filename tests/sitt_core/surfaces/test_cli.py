@@ -19,6 +19,7 @@ from sitt_core.surfaces import cli
 from tests.fakes import corpora
 from tests.fakes.command_line import Run, as_json, environment, files, named
 from tests.fakes.embedder import HashEmbedder
+from tests.fakes.site import FakeSite, article
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("update", "index", "search", "status", "doctor")
@@ -509,7 +510,7 @@ def a_job(tmp_path: Path) -> Path:
 def test_stopping_with_control_c_is_a_named_outcome(run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line and exit code 1."""
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(build, "read_source", interrupted)
@@ -584,7 +585,7 @@ def test_an_unforeseen_exception_shows_no_secret(tmp_path: Path) -> None:
     secret = "sk-very-secret-0123456789"
     code = (
         "import sys\nfrom sitt_core import build\nfrom sitt_core.surfaces import cli\n"
-        "def broken(spec, corpus):\n    import os\n    key = os.environ['ANTHROPIC_API_KEY']\n    raise RuntimeError('unforeseen')\n"
+        "def broken(spec, corpus, **more):\n    import os\n    key = os.environ['ANTHROPIC_API_KEY']\n    raise RuntimeError('unforeseen')\n"
         "build.read_source = broken\nsys.argv = ['sitt_core', 'update', '--source', 'field-guide']\ncli.main()\n"
     )
     variables = {**os.environ, **environment(tmp_path / "data"), "ANTHROPIC_API_KEY": secret}
@@ -676,3 +677,20 @@ def test_status_and_doctor_take_a_configuration_and_a_corpus(made: Run) -> None:
     assert checks["corpus notes"]["state"] == "ok"
     checks = {check["name"]: check for check in json.loads(made("doctor", *fixed, "--json").stdout)["checks"]}
     assert checks["corpus notes"]["state"] == "note"
+
+
+def test_a_site_becomes_a_corpus(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reader should know of the whole is told with the plan; a site that has not changed is asked, and stays as it is."""
+    for name, value in (("ALLOW_PRIVATE", "yes"), ("CONTACT", "somebody@example.org"), ("FETCH_INTERVAL", "0")):
+        monkeypatch.setenv(f"SITT_{name}", value)
+    with FakeSite() as site:
+        site.page("/keeper", article("The keeper", "The keeper of the lake lives in a hut, and has seen it in the evening."))
+        site.page("/serpent", article("The serpent", "A serpent was seen in the lake at dawn by three men in a boat."))
+        site.put("/sitemap.xml", site.sitemap("/keeper", "/serpent", "http://other.invalid/page"))
+        command = ("update", "--source", f"sitemap:{site.url}/sitemap.xml", "--corpus", "site", "--yes")
+        told = as_json(run(*command, "--json"))
+        assert [id_.rpartition("/")[2] for id_ in told["plan"]["added"]] == ["keeper", "serpent"]
+        assert any("other" in notice for notice in told["notices"])
+        printed = run(*command).stdout
+        assert "2 unchanged" in printed
+        assert told["notices"][0] in printed
