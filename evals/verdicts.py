@@ -171,7 +171,8 @@ def repeats_alone(each: Noise) -> float | None:
     """The difference of the highest and the lowest mean that repeats alone exceed in 5 % of cases at most, if configurations are equal.
 
     The studentized range (Tukey) of so many means, with the degrees of freedom that their standard deviation is known with; the
-    larger one of judge and generator. It takes noise for about the same in every configuration. None where neither is known, or of fewer than two configurations.
+    larger one of judge and generator. It takes noise for about the same in every configuration. None where neither is known, or
+    of fewer than two configurations.
     """
     known = [spread for spread in (each.judge, each.generator) if spread is not None]
     if not known or each.configurations < 2:
