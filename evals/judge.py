@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -45,6 +46,11 @@ class Request:
     def system(self) -> str:
         """The instructions that every request of that role shares."""
         return prompt_text(self.role)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its form."""
+        return _schema_of(self.form)
 
 
 @dataclass(slots=True)
@@ -158,7 +164,7 @@ class Judge:
     def _cached_at(self, request: Request, ordinal: int) -> Path | None:
         if self.cache_dir is None:
             return None
-        decided = [CACHE_VERSION, dict(self.identity), request.system, request.text, request.form.model_json_schema(), ordinal]
+        decided = [CACHE_VERSION, dict(self.identity), request.system, request.text, request.schema, ordinal]
         key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
         return self.cache_dir / key[:2] / f"{key[2:]}.json"
 
@@ -171,7 +177,7 @@ class Judge:
         usage: Usage | None = None
         heard = False
         try:
-            prompt = Prompt(PROMPT_VERSION, request.system, request.text, (), "", schema=request.form.model_json_schema())
+            prompt = Prompt(PROMPT_VERSION, request.system, request.text, (), "", schema=request.schema)
             async with contextlib.aclosing(self.provider.stream(prompt)) as parts:
                 async for part in parts:
                     heard = True
@@ -202,6 +208,12 @@ def _require_whole(done: DonePart) -> None:
     raise ProviderError(expected="a whole answer of the judge", got=f"{got}{f' ({done.note})' if done.note else ''}", remedy=remedy)
 
 
+@functools.cache
+def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+    return form.model_json_schema()
+
+
+@functools.cache
 def prompt_text(name: str) -> str:
     """The text of a judge's prompt at the version in use."""
     return (PROMPTS / f"{name}-{PROMPT_VERSION}.txt").read_text(encoding="utf-8").strip()

@@ -1,10 +1,15 @@
 """Hypothesis tries the same examples on every machine; what is marked soak runs only when asked for; what takes long begins first."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("sitt", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sitt")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job hands that on to every process that a test stops with it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG = ("test_reliability.py", "test_graph.py", "test_static.py", "test_int8.py")
 """The files that take longest after those in a browser: begun last, one would leave the other process with nothing to do."""

@@ -213,7 +213,7 @@ class TestFigures:
             Question(
                 name,
                 f"Where does the {name} live?",
-                "detail",
+                "thematic" if at < 20 else "detail",
                 grades={f"{name}.md": 1},
                 answer="" if at % 10 == 9 else f"The {name} lives in a wood. The {name} sings.",
             )
@@ -223,15 +223,18 @@ class TestFigures:
         run = written(a_run(workshop, subject, "top_k=1,2,3", metrics=()), names)
         workshop = with_judge(workshop, claude)
         monkeypatch.setattr(workshop, "judging", lambda _model: Scripted())
-        ended = judge_it(workshop, run, subject, *JUDGED)
-        run = reopened(run)
+        ended = judge_it(workshop, run, subject, *(name for name in JUDGED if name not in ("noise-sensitivity", "answer-relevancy")))
         assert (ended.done, ended.left, ended.failed, ended.budget) == (300, 0, 0, "")
+        plan = plan_judging(workshop, run, subject, ["noise-sensitivity"], kinds=["thematic"])  # thousands of verdicts for all
+        assert judge_run(workshop, run, subject, plan, report=silent).done == 60
+        run = reopened(run)
         cases = cases_of(run, subject)
         for place, row in judged.own(run.folder).items():
             case = cases[place]
             if case.refused or not case.reference:
                 continue
-            assert {name: row["scores"][name] for name in by_hand(case)} == pytest.approx(by_hand(case), abs=1e-7)
+            expected = {name: value for name, value in by_hand(case).items() if name != "noise-sensitivity" or place[1] < 20}
+            assert {name: row["scores"][name] for name in expected} == pytest.approx(expected, abs=1e-7)
         table = {(row["metric"], row["place"]): row for row in verdicts.quality_rows(run)}
         # Every fifth answer refuses, every tenth question has no reference; no refused one is without.
         assert [(table[name, 0]["n"], table[name, 0]["of"]) for name in ("faithfulness", "context-recall", "factual-correctness")] == [
