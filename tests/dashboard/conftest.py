@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from typer.testing import CliRunner
 
 from sitt_core.surfaces import cli
@@ -143,3 +144,18 @@ def page(profile: BrowserContext) -> Iterator[Page]:
 def settle(page: Page) -> None:
     """Waits until the server has finished its run; looked at with every frame, where `expect` would look once a second."""
     page.wait_for_function("document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'")
+
+
+def pick(box: Locator, option: Locator, *, typed: str = "") -> None:
+    """Takes an option of a select box, typed if need be; a run that ends meanwhile closes the list, so it is opened again."""
+    settle(box.page)
+    for _ in range(20):
+        box.click()
+        if typed:
+            box.fill(typed)
+        with contextlib.suppress(PlaywrightTimeout):
+            option.first.click(timeout=3000)
+            settle(box.page)
+            return
+        box.press("Escape")
+    pytest.fail(f"the list never offered {option}")

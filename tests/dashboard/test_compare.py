@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.dashboard.conftest import settle, window
+from tests.dashboard.conftest import pick, settle, window
 
 pytestmark = pytest.mark.browser
 
@@ -21,9 +21,7 @@ def open_compare(page: Page, url: str, query: str, name: str = "Compare") -> Non
 
 
 def choose(page: Page, label: str, value: str) -> None:
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=value, exact=True).click()
-    settle(page)
+    pick(page.get_by_role("combobox", name=label), page.get_by_role("option", name=value, exact=True))
 
 
 def test_a_question_through_two_configurations_and_on_to_the_lab(page: Page, url: str) -> None:

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from sitt_core.store.reading import open_corpus as open_store
-from tests.dashboard.conftest import HOSTILE, command, served, settle, window
+from tests.dashboard.conftest import HOSTILE, command, pick, served, settle, window
 from tests.fakes.once import shared_folder
 
 pytestmark = pytest.mark.browser
@@ -80,10 +80,7 @@ def open_corpus(page: Page, url: str, corpus: str, section: str = "", *, questio
 def choose(page: Page, label: str, option: str) -> None:
     """Picks an option of a select box by typing it, as the keyboard does."""
     box = page.get_by_test_id("stMain").get_by_role("combobox", name=label)
-    box.click()
-    box.fill(option)
-    page.get_by_role("option", name=re.compile(re.escape(option))).first.click()
-    settle(page)
+    pick(box, page.get_by_role("option", name=re.compile(re.escape(option))), typed=option)
 
 
 def fill(page: Page, label: str, text: str) -> None:
