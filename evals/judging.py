@@ -478,7 +478,7 @@ class _Judging:
         if self.fruitless >= GIVE_UP:
             raise ProviderError(
                 expected=f"the judge to answer ({self.plan.about.judge})",
-                got=f"not a word about {GIVE_UP} answers in a row; the last: {next(iter(row['errors'].values()))}",
+                got=f"not a word about {GIVE_UP} answers in a row; the last: {next(iter(row['errors'].values())).rstrip('.')}",
                 remedy="Mend that, and go on with the same command: finished verdicts stay.",
             )
 
