@@ -48,7 +48,7 @@ def summary_html(shelf: Shelf, review: Review) -> str:
         parts.append(f"{len(shelf.bundled):,} bundled (read-only; a copy can be edited)")
     parts.append(f"{len(shelf.generated):,} generated, “Tell me about …” for every document: a new document gets its own by itself")
     hidden = (
-        f" The text of {sealed:,} sealed ones stays hidden, so that nobody tunes to them: they only confirm a result, on the command line."
+        f" The text of {sealed:,} sealed ones stays hidden, so that nobody tunes to them: they only confirm a result, once a choice is made."
         if sealed
         else ""
     )
