@@ -21,6 +21,7 @@ from sitt_core import build, ingest
 from sitt_core.answering.citations import Ledger
 from sitt_core.answering.prompt import make_prompt
 from sitt_core.pipeline import Engine, search
+from sitt_core.plan import plan_updates
 from sitt_core.providers import extractive
 from sitt_core.retrieval.weights import rarity
 from sitt_core.retrieval.words import tokenize
@@ -53,9 +54,8 @@ def make_engine(folder: str) -> tuple[build.Workshop, Engine]:
     workshop = build.Workshop(replace(load_settings({}), data_dir=Path(folder)))
     listing, place = build.read_source("field-guide")
     recipe = workshop.recipe(workshop.settings.defaults, language="english")
-    plan = ingest.plan_update(None, listing)
     corpus_dir = workshop.settings.store_dir / "field-guide"
-    ingest.apply_update(corpus_dir, None, listing, plan, recipe=recipe, sources={listing.origin: place}, report=silent)
+    ingest.apply_update(corpus_dir, None, plan_updates(None, [(listing, place)]), recipe=recipe, report=silent)
     return workshop, workshop.engine(open_corpus(workshop.settings.store_dir, "field-guide"), workshop.settings.defaults)
 
 

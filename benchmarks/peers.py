@@ -24,6 +24,7 @@ import numpy as np
 from sitt_core import build, ingest
 from sitt_core.configuration import configure
 from sitt_core.pipeline import search
+from sitt_core.plan import plan_updates
 from sitt_core.settings import load_settings
 from sitt_core.sources.markdown import outline
 from sitt_core.text import normalise, sha256_text
@@ -81,10 +82,8 @@ class Here:
         ingest.apply_update(
             self.workshop.settings.store_dir / "beir",
             None,
-            listing,
-            ingest.plan_update(None, listing),
+            plan_updates(None, [(listing, "beir")]),
             recipe=recipe,
-            sources={"beir": "beir"},
             report=show,
         )
         self.corpus = self.workshop.corpus("beir")

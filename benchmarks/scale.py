@@ -37,6 +37,7 @@ def workshop() -> "build.Workshop":  # type: ignore[name-defined] # noqa: F821 i
 def prepare(chunks: int) -> None:
     """Makes the corpus with the default configuration, whose index has a graph at this size; what is embedded stays embedded."""
     from sitt_core import build, ingest
+    from sitt_core.plan import plan_updates
 
     made = workshop()
     existing = build.corpus_or_none(made, CORPUS)
@@ -57,8 +58,8 @@ def prepare(chunks: int) -> None:
         ingest.build_index(existing, recipe=recipe, report=report)
     else:
         listing, place = build.read_source(f"markdown:{notes_folder(chunks)}")
-        plan, sources = ingest.plan_update(existing, listing), {listing.origin: place}
-        ingest.apply_update(made.settings.store_dir / CORPUS, existing, listing, plan, recipe=recipe, sources=sources, report=report)
+        updates = plan_updates(existing, [(listing, place)])
+        ingest.apply_update(made.settings.store_dir / CORPUS, existing, updates, recipe=recipe, report=report)
     seconds = {stage: times[-1] - times[0] for stage, times in spent.items()}
     (bench_dir() / "scale.json").write_text(json.dumps(seconds), encoding="utf-8")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from sitt_core import build, ingest
 from sitt_core.embedding.minilm import PACKAGE
 from sitt_core.pipeline import search
+from sitt_core.plan import plan_updates
 from sitt_core.settings import load_settings
 from sitt_core.store.reading import open_corpus
 
@@ -48,9 +49,8 @@ def main() -> None:
         workshop = build.Workshop(replace(load_settings({}), data_dir=Path(folder)))
         listing, place = build.read_source("field-guide")
         recipe = workshop.recipe(workshop.settings.defaults, language="english")
-        plan = ingest.plan_update(None, listing)
         corpus_dir = workshop.settings.store_dir / "field-guide"
-        ingest.apply_update(corpus_dir, None, listing, plan, recipe=recipe, sources={listing.origin: place}, report=silent)
+        ingest.apply_update(corpus_dir, None, plan_updates(None, [(listing, place)]), recipe=recipe, report=silent)
         engine = workshop.engine(open_corpus(workshop.settings.store_dir, "field-guide"), workshop.settings.defaults)
         model = SentenceTransformer(str(resources.files(PACKAGE) / "model"))
         ours, reference = [], []

@@ -17,6 +17,7 @@ from benchmarks.scale import CHUNKS
 from sitt_core import build, ingest
 from sitt_core.configuration import configure
 from sitt_core.embedding.minilm import PACKAGE
+from sitt_core.plan import plan_update, plan_updates
 from sitt_core.settings import load_settings
 from sitt_core.store.reading import Corpus, open_corpus
 
@@ -54,12 +55,11 @@ def update(made: build.Workshop, name: str, folder: Path, *, what: str) -> Corpu
     existing = build.corpus_or_none(made, name)
     started = time.perf_counter()
     listing, place = build.read_source(f"markdown:{folder}", existing)
-    plan = ingest.plan_update(existing, listing)
+    planned_updates = plan_updates(existing, [(listing, place)])
+    plan = planned_updates[0].plan
     planned, spent = time.perf_counter(), Spent()
     recipe = made.recipe(HASH, language=build.DEFAULT_LANGUAGE)
-    built = ingest.apply_update(
-        made.settings.store_dir / name, existing, listing, plan, recipe=recipe, sources={listing.origin: place}, report=spent
-    )
+    built = ingest.apply_update(made.settings.store_dir / name, existing, planned_updates, recipe=recipe, report=spent)
     print(
         f"{what}: planned in {planned - started:.2f} s ({len(plan.added)} added, {len(plan.changed)} changed, {len(plan.unchanged)} unchanged), "
         f"published in {time.perf_counter() - planned:.2f} s: {built.chunks:,} chunks, {built.embedded} texts embedded ({spent})",
@@ -89,7 +89,7 @@ def updates(data_dir: Path) -> None:
     corpus = made.corpus("notes")
     with timed("planning, nothing changed", "at most 5"):
         listing, _ = build.read_source(f"markdown:{folder}", corpus)
-        assert ingest.plan_update(corpus, listing).is_empty
+        assert plan_update(corpus, listing).is_empty
     chosen = files[:: DOCUMENTS // CHANGED][:CHANGED]
     change(chosen)
     update(made, "notes", folder, what=f"{CHANGED} changed")
@@ -110,10 +110,9 @@ def field_guide(data_dir: Path) -> None:
     recipe.embedder.embed_passages(["ready"])
     started = time.perf_counter()
     listing, place = build.read_source("field-guide")
-    plan = ingest.plan_update(None, listing)
     store = made.settings.store_dir / "field-guide"
     spent = Spent()
-    ingest.apply_update(store, None, listing, plan, recipe=recipe, sources={listing.origin: place}, report=spent)
+    ingest.apply_update(store, None, plan_updates(None, [(listing, place)]), recipe=recipe, report=spent)
     ours = time.perf_counter() - started
     model = SentenceTransformer(str(resources.files(PACKAGE) / "model"))
     windows = [

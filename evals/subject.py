@@ -11,7 +11,8 @@ from evals.summary import counted
 from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, read_source
 from sitt_core.configuration import Configuration
 from sitt_core.errors import InvalidInput, shown
-from sitt_core.ingest import apply_update, plan_update, require_removals_allowed
+from sitt_core.ingest import apply_update
+from sitt_core.plan import plan_updates
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name
 from sitt_core.store.reading import Corpus
@@ -114,7 +115,8 @@ def _update(
             got=f"one filled from {', '.join(origins)}",
             remedy="Give the collection a corpus of its own: --corpus NAME.",
         )
-    plan = plan_update(existing, listing)
+    updates = plan_updates(existing, [(listing, place)])
+    plan = updates[0].plan
     if existing and plan.is_empty:
         return
     if dry_run:
@@ -123,7 +125,6 @@ def _update(
             got=f"{counted(len(listing.documents), 'document')}, of which it lacks {len(plan.added) + len(plan.changed):,}",
             remedy=f"Make it first: python -m sitt_core update --source {source} --corpus {name}",
         )
-    require_removals_allowed(plan, 0)
     spoken = language or (existing.meta.get("language", DEFAULT_LANGUAGE) if existing else DEFAULT_LANGUAGE)
     recipe = workshop.recipe(first, language=spoken)
-    apply_update(workshop.settings.store_dir / name, existing, listing, plan, recipe=recipe, sources={listing.origin: place}, report=report)
+    apply_update(workshop.settings.store_dir / name, existing, updates, recipe=recipe, report=report)

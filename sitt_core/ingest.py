@@ -1,7 +1,6 @@
 """Source → plan → confirmed → published: how a corpus and its indexes come to be."""
 
 import contextlib
-import difflib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,7 +14,8 @@ import numpy as np
 from sitt_core.chunking.chunks import count_oversized
 from sitt_core.chunking.semantic import EmbedSentences, all_alike, sentence_texts
 from sitt_core.configuration import Configuration
-from sitt_core.errors import Busy, Cancelled, FingerprintError, IndexMissing, InvalidInput, NotFound, SourceError, StoreError, shown
+from sitt_core.errors import Busy, Cancelled, FingerprintError, IndexMissing, InvalidInput, NotFound, StoreError, shown
+from sitt_core.plan import LISTED, RESTORED, Update, listed, require_removals_allowed, restored_ids
 from sitt_core.retrieval.keyword import build_postings, extend_postings
 from sitt_core.retrieval.words import WORDS_VERSION, words_language
 from sitt_core.store.layout import (
@@ -31,8 +31,8 @@ from sitt_core.store.layout import (
 from sitt_core.store.reading import Corpus, stored_configuration
 from sitt_core.store.vectors import VectorCache, text_key
 from sitt_core.store.writing import add_graph, require_unit_vectors, write_corpus, write_index
-from sitt_core.text import TOKENIZER, sentence_spans, sha256_text
-from sitt_core.types import Chunk, Document, Embedder, Failure, Listing, Matrix, Postings, Report
+from sitt_core.text import TOKENIZER, sentence_spans
+from sitt_core.types import Chunk, Document, Embedder, Matrix, Postings, Report
 
 EMBED_BATCH = 64
 """Texts per step of a build: progress, cancel and the vector cache move on by as many."""
@@ -42,10 +42,13 @@ RECALL_SAMPLE = 200
 """A graph's recall is measured with so many questions."""
 SAMPLE = 16
 """Texts embedded to estimate how long the rest will take."""
-MOST_FREE_REMOVALS = 20
-RESTORED = "restored"
 OUTDATED = "outdated"
-"""What a corpus file's meta calls the documents restored by hand, and the configurations whose index an update left behind."""
+SOURCE = "source:"
+"""What a corpus file's meta calls the configurations whose index an update left behind, and, with the origin, where a source is."""
+
+
+Check = Callable[[Corpus], None]
+"""Looks at a generation that is built and not published yet; what it raises keeps it from being published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +85,6 @@ def text_fingerprint(chunker_version: str, words: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What an update would do, by document id; nothing has been written.
-
-    `kept` were restored by hand and are not in the source: they stay. `free_removals` is how many removals need no
-    permission. `digest` names the plan: the same source and the same corpus give it again.
-    """
-
-    origin: str
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    removed: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    failed: tuple[Failure, ...]
-    kept: tuple[str, ...] = ()
-    free_removals: int = 0
-    digest: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the corpus would stay as it is."""
-        return not (self.added or self.changed or self.removed)
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """What building an index takes: its chunks, how many of their vectors are cached, about how long the others need.
 
@@ -133,132 +112,59 @@ class Built:
     oversized: int = 0
 
 
-def plan_update(corpus: Corpus | None, listing: Listing) -> Plan:
-    """Compares a listing with what is stored, by SHA-256; a failed document stays as it was.
-
-    A listing that is not whole, or that names no document, removes nothing. Raises SourceError when a document's id
-    belongs to another source of the corpus.
-    """
-    stored = {document.id: document for document in corpus.documents} if corpus else {}
-    foreign = [document.id for document in listing.documents if document.id in stored and stored[document.id].origin != listing.origin]
-    if foreign:
-        raise SourceError(
-            expected="document names that no other source of the corpus uses",
-            got=", ".join(foreign[:3]),
-            remedy="Put this source into a corpus of its own with --corpus NAME, or rename the folder.",
-        )
-    own = {id_: document.sha256 for id_, document in stored.items() if document.origin == listing.origin}
-    found = {document.id: document.sha256 for document in listing.documents}
-    gone = own.keys() - found.keys() - {failure.id for failure in listing.failures} if listing.complete and found else set()
-    kept = gone & set(restored_ids(corpus))
-    return Plan(
-        origin=listing.origin,
-        added=tuple(sorted(found.keys() - own.keys())),
-        changed=tuple(sorted(id_ for id_ in found.keys() & own.keys() if found[id_] != own[id_])),
-        removed=tuple(sorted(gone - kept)),
-        unchanged=tuple(sorted(id_ for id_ in found.keys() & own.keys() if found[id_] == own[id_])),
-        failed=listing.failures,
-        kept=tuple(sorted(kept)),
-        free_removals=free_removals(len(own)),
-        digest=_digest(corpus, listing.origin, found, gone - kept),
-    )
-
-
-def _digest(corpus: Corpus | None, origin: str, found: Mapping[str, str], removed: Collection[str]) -> str:
-    """12 hex digits over everything that an update would publish."""
-    facts = [corpus.generation if corpus else "", origin, found, sorted(removed)]
-    return sha256_text(json.dumps(facts, sort_keys=True))[:12]
-
-
-def free_removals(documents: int) -> int:
-    """How many of a source's documents an update may retire without being told: a tenth, at least 1 and at most 20."""
-    return max(1, min(MOST_FREE_REMOVALS, documents // 10))
-
-
-def require_removals_allowed(plan: Plan, allowed: int) -> None:
-    """Raises InvalidInput when a plan removes more than `free_removals` and more than `allowed`."""
-    count = len(plan.removed)
-    if count > max(plan.free_removals, allowed):
-        raise InvalidInput(
-            expected=f"at most {max(plan.free_removals, allowed):,} documents of {plan.origin} to be removed without permission",
-            got=f"{count:,} that the source no longer has",
-            remedy=f"Check that the source is whole. If all of them are to go: --allow-removals {count}",
-        )
-
-
-def restored_ids(corpus: Corpus | None) -> tuple[str, ...]:
-    """The documents that somebody restored and whose source has not named them since: no update retires them."""
-    return tuple(json.loads(corpus.meta.get(RESTORED, "[]"))) if corpus else ()
-
-
-def diff(corpus: Corpus | None, listing: Listing, document_id: str) -> list[str]:
-    """What an update would change in a document, as the lines of a unified diff: its attributes, then its text.
-
-    A document that is new has only added lines, one that is gone only removed ones; one that is unchanged has none.
-    Raises NotFound.
-    """
-    new = next((document for document in listing.documents if document.id == document_id), None)
-    old = None
-    if corpus is not None and (new is None or any(document.id == document_id for document in corpus.documents)):
-        old = corpus.document(document_id)
-    if old is None and new is None:
-        raise NotFound(
-            expected="a document of the corpus or of the source", got=shown(document_id), remedy="Choose one that the plan names."
-        )
-    before, after = (_lines(document) if document else [] for document in (old, new))
-    return list(difflib.unified_diff(before, after, "stored", listing.origin, lineterm=""))
-
-
-def _lines(document: Document) -> list[str]:
-    """Everything that a document's hash covers, as lines."""
-    facts = {
-        "title": document.title,
-        "source": f"{document.source.title}, {document.source.url}, {document.source.license}",
-        "category": document.category,
-        "region": document.region,
-        "countries": ", ".join(document.countries),
-        "aliases": ", ".join(document.aliases),
-        "see also": document.see_also,
-    }
-    return [*(f"{name}: {value}" for name, value in facts.items() if value), "", *document.text.split("\n")]
-
-
 def apply_update(
     corpus_dir: Path,
     corpus: Corpus | None,
-    listing: Listing,
-    plan: Plan,
+    updates: Sequence[Update],
     *,
     recipe: Recipe,
-    sources: Mapping[str, str],
     report: Report,
     carry: Sequence[Recipe] = (),
     allow_removals: int = 0,
+    check: Check | None = None,
+    locked: bool = False,
 ) -> Built:
-    """Publishes a new generation with the plan's documents, the recipe's index and those of `carry`.
+    """Publishes a new generation with what the updates of one or more sources bring, the recipe's index and those of `carry`.
 
     Until it ends, nothing served changes. Documents of other sources are carried over; removed ones are retired, not
-    deleted. Raises InvalidInput (too many removals), Busy, StoreError, ModelError, Cancelled.
+    deleted. `check` looks at the finished generation before it is published, and keeps it from that by raising. `locked`
+    says that the caller holds the corpus's write lock, as who reads the sources under it does. Raises what `check`
+    raises, InvalidInput (too many removals), Busy, StoreError, ModelError, Cancelled.
     """
-    require_removals_allowed(plan, allow_removals)
+    for update in updates:
+        require_removals_allowed(update.plan, allow_removals)
     now = _now()
-    with write_lock(corpus_dir, UPDATE_LOCK):
+    with contextlib.nullcontext() if locked else write_lock(corpus_dir, UPDATE_LOCK):
         _require_current(corpus_dir, corpus)
         active = {document.id: document for document in corpus.all_documents()} if corpus else {}
         retired = {document.id: (document, when) for document, when in corpus.retired_documents()} if corpus else {}
-        fresh = set(plan.added) | set(plan.changed)
-        active |= {
-            document.id: replace(document, fetched_at=document.fetched_at or now) for document in listing.documents if document.id in fresh
-        }
-        for document_id in plan.removed:
-            retired[document_id] = (active.pop(document_id), now)
-        named = {document.id for document in listing.documents}
+        named: set[str] = set()
+        for update in updates:
+            for document_id in update.plan.removed:
+                retired[document_id] = (active.pop(document_id), now)
+            fresh = {*update.plan.added, *update.plan.changed}
+            active |= {
+                document.id: replace(document, fetched_at=document.fetched_at or now)
+                for document in update.listing.documents
+                if document.id in fresh
+            }
+            named |= {document.id for document in update.listing.documents}
         meta = {
+            **_of_sources(corpus, updates),
             "language": recipe.language,
             RESTORED: json.dumps(sorted(set(restored_ids(corpus)) - named)),
-            **{f"source:{origin}": place for origin, place in sources.items()},
         }
-        return _publish(corpus_dir, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report)
+        return _publish(corpus_dir, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report, check=check)
+
+
+def _of_sources(corpus: Corpus | None, updates: Sequence[Update]) -> dict[str, str]:
+    """What the corpus knows of its sources, with those of the updates: where each is, and how many documents it named last."""
+    known = {name: value for name, value in (corpus.meta if corpus else {}).items() if name.startswith((SOURCE, LISTED))}
+    for update in updates:
+        known[f"{SOURCE}{update.plan.origin}"] = update.place
+        if update.listing.complete and not update.plan.withheld:
+            known[f"{LISTED}{update.plan.origin}"] = str(listed(update.listing))
+    return known
 
 
 def restore_documents(
@@ -323,6 +229,7 @@ def _publish(
     recipes: Sequence[Recipe],
     meta: Mapping[str, str],
     report: Report,
+    check: Check | None = None,
 ) -> Built:
     """A new generation of those documents (a retired one that is active counts as active) with an index per recipe, the first one's first.
 
@@ -349,6 +256,9 @@ def _publish(
             )
             for recipe in recipes
         ]
+        if check:
+            with contextlib.closing(Corpus(corpus_dir, folder.name)) as unpublished:
+                check(unpublished)
         report("publish", 0, 1)
     with contextlib.suppress(Cancelled):  # too late: it is published
         report("publish", 1, 1)
@@ -591,12 +501,14 @@ def estimate_build(corpus: Corpus, *, recipe: Recipe) -> Estimate:
     return _estimate(corpus.all_documents(), corpus.folder.parent, recipe)
 
 
-def estimate_update(corpus: Corpus, listing: Listing, plan: Plan, *, recipe: Recipe) -> Estimate:
-    """What the recipe's index of the corpus will take once the plan has been carried out, as `estimate_build` counts it."""
-    fresh, gone = {*plan.added, *plan.changed}, {*plan.changed, *plan.removed}
-    documents = [document for document in corpus.all_documents() if document.id not in gone]
-    documents += [document for document in listing.documents if document.id in fresh]
-    return _estimate(documents, corpus.folder.parent, recipe)
+def estimate_update(corpus: Corpus | None, corpus_dir: Path, updates: Sequence[Update], *, recipe: Recipe) -> Estimate:
+    """What the recipe's index of the corpus will take once the updates have been carried out, as `estimate_build` counts it."""
+    gone = {id_ for update in updates for id_ in (*update.plan.changed, *update.plan.removed)}
+    documents = [document for document in corpus.all_documents() if document.id not in gone] if corpus else []
+    for update in updates:
+        fresh = {*update.plan.added, *update.plan.changed}
+        documents += [document for document in update.listing.documents if document.id in fresh]
+    return _estimate(documents, corpus_dir, recipe)
 
 
 def _estimate(documents: Sequence[Document], corpus_dir: Path, recipe: Recipe) -> Estimate:

@@ -97,6 +97,7 @@ def prepare_index(settings: Settings) -> None:
 def build_missing_index(settings: Settings, report: "Report") -> "Built | None":
     """What was built, or None when the index is there already; raises Busy, SourceError, StoreError or ModelError."""
     from sitt_core import build, ingest
+    from sitt_core.plan import plan_updates
 
     workshop, configuration = build.Workshop(settings), settings.defaults
     corpus = build.corpus_or_none(workshop, DEFAULT_CORPUS)
@@ -108,9 +109,8 @@ def build_missing_index(settings: Settings, report: "Report") -> "Built | None":
         return ingest.build_index(corpus, recipe=recipe, report=report)
     listing, place = build.read_source("field-guide")
     recipe = workshop.recipe(configuration, language=build.DEFAULT_LANGUAGE)
-    plan = ingest.plan_update(None, listing)
     folder = settings.store_dir / DEFAULT_CORPUS
-    return ingest.apply_update(folder, None, listing, plan, recipe=recipe, sources={listing.origin: place}, report=report)
+    return ingest.apply_update(folder, None, plan_updates(None, [(listing, place)]), recipe=recipe, report=report)
 
 
 def serve(script: Path, port: int) -> None:

@@ -14,6 +14,7 @@ from sitt_core.chunking.chunks import VERSION, chunk
 from sitt_core.configuration import configure
 from sitt_core.ingest import Built, Recipe
 from sitt_core.pipeline import Engine
+from sitt_core.plan import plan_updates
 from sitt_core.retrieval.keyword import SCORERS
 from sitt_core.sources.markdown import read_markdown
 from sitt_core.store.reading import Corpus, open_corpus
@@ -85,14 +86,11 @@ def update(
     """Plans and publishes a listing, as the command line does, but with any number of removals."""
     folder = store_dir / name
     corpus = open_corpus(store_dir, name) if (folder / "CURRENT").exists() else None
-    plan = ingest.plan_update(corpus, found)
     return ingest.apply_update(
         folder,
         corpus,
-        found,
-        plan,
+        plan_updates(corpus, [(found, found.origin)], allow_removals=allow_removals),
         recipe=made_from,
-        sources={found.origin: found.origin},
         report=report,
         carry=carry,
         allow_removals=allow_removals,

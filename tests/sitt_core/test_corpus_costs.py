@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sitt_core import ingest
+from sitt_core.plan import plan_updates
 from sitt_core.store.admin import cache_sizes
 from sitt_core.store.reading import open_corpus
 from tests.fakes import corpora
@@ -16,9 +17,10 @@ def test_an_update_is_estimated_for_what_there_will_be_afterwards(tmp_path: Path
     found = corpora.listing(
         [*kept, corpora.document("moor.md", "# The moor hound\n\nIt was a calf."), corpora.document("fen.md", "# The fen light\n\nA lamp.")]
     )
-    plan = ingest.plan_update(corpus, found)
+    updates = plan_updates(corpus, [(found, found.origin)])
+    plan = updates[0].plan
     assert (plan.added, plan.changed, plan.removed) == (("fen.md",), ("moor.md",), ("ice.md",))
-    estimate = ingest.estimate_update(corpus, found, plan, recipe=corpora.recipe())
+    estimate = ingest.estimate_update(corpus, corpus.folder.parent, updates, recipe=corpora.recipe())
     assert (estimate.chunks, estimate.cached) == (13, 11)
     built = corpora.update(tmp_path, found, corpora.recipe())
     assert (built.chunks, built.embedded) == (13, 2)

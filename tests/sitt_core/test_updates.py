@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from sitt_core import ingest
 from sitt_core.configuration import configure
 from sitt_core.errors import Busy, InvalidInput, NotFound
-from sitt_core.ingest import apply_update, build_index, chosen_to_carry, diff, needs_building, plan_update
+from sitt_core.ingest import apply_update, build_index, chosen_to_carry, needs_building
+from sitt_core.plan import diff, free_removals, last_listed, plan_update, plan_updates, restored_ids
 from sitt_core.store.layout import generations
 from sitt_core.store.reading import Corpus, open_corpus
 from sitt_core.types import Document, Failure
 from tests.fakes import corpora
 from tests.fakes.embedder import HashEmbedder
-
-PLACES = {corpora.ORIGIN: corpora.ORIGIN}
 
 
 def notes(count: int) -> list[Document]:
@@ -40,10 +39,8 @@ def apply(corpus: Corpus, documents: list[Document], *, allow_removals: int = 0,
     apply_update(
         corpus.folder.parent,
         corpus,
-        found,
-        plan_update(corpus, found),
+        plan_updates(corpus, [(found, found.origin)], allow_removals=allow_removals),
         recipe=corpora.recipe(),
-        sources=PLACES,
         report=corpora.silent,
         allow_removals=allow_removals,
     )
@@ -62,7 +59,7 @@ class TestRemovals:
     )
     def test_how_many_are_free(self, documents: int, free: int) -> None:
         """A tenth of the source's documents, rounded down, at least 1 and at most 20."""
-        assert ingest.free_removals(documents) == free
+        assert free_removals(documents) == free
 
     @pytest.mark.parametrize(
         ("gone", "allowed", "passes"), [(2, 0, True), (3, 0, False), (3, 2, False), (3, 3, True), (3, 9, True), (25, 25, True)]
@@ -78,11 +75,24 @@ class TestRemovals:
             assert generations(corpus.folder.parent) == ("000001",)
 
     def test_a_list_page_that_shows_3_of_138(self, tmp_path: Path) -> None:
-        """What looks whole and is a small part of last time retires nothing by itself."""
+        """What looks whole and is a small part of last time retires nothing, whatever else it brings; unless so many are allowed."""
         corpus = corpora.publish(tmp_path, notes(138))
-        with pytest.raises(InvalidInput, match="--allow-removals 135"):
-            apply(corpus, notes(138)[:3])
-        assert len(reopened(corpus).documents) == 138
+        after = apply(corpus, [*notes(138)[:3], *notes(140)[138:]], allow_removals=134)
+        assert len(after.documents) == 140
+        assert len(apply(after, notes(138)[:3], allow_removals=137).documents) == 3
+
+    def test_what_the_last_complete_listing_named_counts(self, tmp_path: Path) -> None:
+        """Of 20 that were listed 12 could not be read: 10 readable ones a week later are half of the listing, not more than all."""
+        corpora.publish(tmp_path, notes(20)[:8])
+        failures = tuple(Failure(f"{number:03}.md", "404") for number in range(8, 20))
+        corpus = open_corpus(tmp_path, corpora.NAME)
+        assert last_listed(corpus, corpora.ORIGIN) == 8
+        corpus = apply(corpus, notes(21)[:7] + notes(21)[20:], failures=(*failures, Failure("007.md", "404")))
+        assert last_listed(corpus, corpora.ORIGIN) == 21
+        plan = plan_update(corpus, corpora.listing(notes(7)))
+        assert (plan.removed, plan.withheld) == ((), ("007.md", "020.md"))
+        assert plan.why_withheld == "the source named 7 documents, less than 80% of the 21 of its last complete listing"
+        assert last_listed(apply(corpus, [*notes(6), *notes(31)[30:]]), corpora.ORIGIN) == 21
 
     @pytest.mark.parametrize("complete", [True, False])
     def test_a_source_without_documents_removes_nothing(self, corpus: Corpus, complete: bool) -> None:
@@ -178,7 +188,7 @@ class TestRestore:
         """Once an update has found it in its source it is a document like any other, and goes when it goes there."""
         lake = replace(corpora.tales()[0], text="# Lake\n\nNew.", sha256="new")
         after = apply(self.restored(without_lake, "lake.md"), [lake, *corpora.tales()[1:]])
-        assert ingest.restored_ids(after) == ()
+        assert restored_ids(after) == ()
         assert plan_update(after, corpora.listing(corpora.tales()[1:])).removed == ("lake.md",)
 
     def test_it_can_be_retired_by_hand(self, without_lake: Corpus) -> None:
@@ -188,7 +198,7 @@ class TestRestore:
         after = reopened(back)
         assert "lake.md" not in ids(after)
         assert [document.id for document, _ in after.retired_documents()] == ["lake.md"]
-        assert ingest.restored_ids(after) == ()
+        assert restored_ids(after) == ()
 
     def test_a_source_brings_back_what_was_retired_by_hand(self, corpus: Corpus) -> None:
         """Its next plan says so: added."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitt_core.errors import InvalidInput, SourceError
-from sitt_core.ingest import plan_update
+from sitt_core.plan import plan_update
 from sitt_core.sources import sitemap
 from sitt_core.sources.fetch import Limits
 from sitt_core.sources.sitemap import MAX_SITEMAP, Entry, lastmod_end, parse_place, parse_sitemap, read_sitemap

@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 
 from sitt_core.build import read_source
-from sitt_core.ingest import plan_update
 from sitt_core.pipeline import Asking
+from sitt_core.plan import plan_update
 from sitt_core.settings import Settings, SourceSettings
 from sitt_core.store.reading import Corpus, open_corpus
 from sitt_core.types import Answer, AnswerPart, CitationPart, DonePart, Prompt, Source, TextPart, Usage

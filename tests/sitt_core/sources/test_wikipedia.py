@@ -10,8 +10,8 @@ import pytest
 
 from sitt_core.build import read_source
 from sitt_core.errors import Cancelled, InvalidInput, ModelError, SourceError
-from sitt_core.ingest import plan_update
 from sitt_core.pipeline import search
+from sitt_core.plan import plan_update
 from sitt_core.settings import Settings, SourceSettings
 from sitt_core.sources.fetch import Fetcher, Limits, user_agent
 from sitt_core.sources.wikipedia import DEFAULT_LIST, Wanted, parse_wanted, read_wikipedia

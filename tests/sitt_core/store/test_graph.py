@@ -12,6 +12,7 @@ import pytest
 from sitt_core.errors import IndexMissing, StoreError
 from sitt_core.ingest import build_index
 from sitt_core.pipeline import search
+from sitt_core.plan import plan_updates
 from sitt_core.store import extensions, graph
 from sitt_core.store.layout import index_file, index_files
 from sitt_core.store.reading import Corpus, Index, open_corpus
@@ -244,10 +245,8 @@ class TestSearching:
         store = tmp_path / corpora.NAME
         first = open_corpus(tmp_path, corpora.NAME)
         found = corpora.listing(left)
-        plan = corpora.ingest.plan_update(first, found)
-        corpora.ingest.apply_update(
-            store, first, found, plan, recipe=recipe, sources={found.origin: found.origin}, report=corpora.silent, allow_removals=240
-        )
+        updates = plan_updates(first, [(found, found.origin)], allow_removals=240)
+        corpora.ingest.apply_update(store, first, updates, recipe=recipe, report=corpora.silent, allow_removals=240)
         result = search("a giant in the forest", corpora.engine(open_corpus(tmp_path, corpora.NAME), recipe))
         dense = result.trace.stage("dense")
         assert dense is not None
