@@ -5,6 +5,8 @@ SittError
 ├── NotFound              a corpus, document or job that is not there
 │   └── IndexMissing      the configuration's index has not been built yet
 ├── SourceError           a source that cannot be read, or a listing that is not whole
+│   └── PartlyApplied     an update that is published although some of its documents, or sources, could not be read
+├── RecallFell            an update that finds less than before, and is not published for that
 ├── ModelError            weights missing or altered, a model that returns nonsense
 ├── ProviderError         a language model that cannot be reached, declines the request, or breaks off
 │   ├── KeyMissing        a provider that needs a key which is not set
@@ -28,6 +30,9 @@ def shown(value: object) -> str:
 
 class SittError(Exception):
     """A named failure: what was expected, what came, and what to do about it."""
+
+    exit_code = 1
+    """What a command that fails so ends with."""
 
     def __init__(self, *, expected: str, got: str, remedy: str) -> None:
         self.expected, self.got, self.remedy = expected, got, remedy
@@ -65,6 +70,18 @@ class IndexMissing(NotFound):
 
 class SourceError(SittError):
     """A source that cannot be read, or whose listing is not whole."""
+
+
+class PartlyApplied(SourceError):
+    """An update that is published although some documents or sources could not be read; these stay as they were."""
+
+    exit_code = 3
+
+
+class RecallFell(SittError):
+    """An update under which the golden questions find less than before; it is not published."""
+
+    exit_code = 4
 
 
 class ModelError(SittError):

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,8 @@ class GenerationInfo:
 class Purge:
     """What a purge would really remove: retired documents, generations that are not served, vectors of no index, leftovers.
 
-    `size` is about how many bytes that frees; exact unless documents are among it.
+    `size` is about how many bytes that frees; exact unless documents are among it. `before` is when all of that was left, if
+    it was asked for.
     """
 
     retired: tuple[str, ...]
@@ -55,6 +56,7 @@ class Purge:
     caches: tuple[str, ...]
     leftovers: tuple[str, ...]
     size: int
+    before: datetime | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -152,20 +154,41 @@ def delete_corpus(store_dir: Path, name: str) -> int:
     return size
 
 
-def plan_purge(corpus: Corpus) -> Purge:
-    """What `purge` would remove now; nothing is written."""
+def plan_purge(corpus: Corpus, *, before: datetime | None = None) -> Purge:
+    """What `purge` would remove now; nothing is written.
+
+    With `before`, only what was retired, superseded or left behind by then: documents by when they were retired,
+    generations and files by when they were last written; where documents go, every earlier generation does, for it holds them.
+    """
     corpus_dir = corpus.folder.parent
-    retired = tuple(document.id for document, _ in corpus.retired_documents())
-    others = tuple(name for name in generations(corpus_dir) if name != corpus.generation)
-    caches = tuple(sorted(path.name for path in _unused_caches(corpus)))
-    leftovers = tuple(sorted(path.name for path in _leftovers(corpus_dir)))
+    retired = {document.id: document for document, when in corpus.retired_documents() if before is None or _time(when) < before}
+    earlier = [name for name in generations(corpus_dir) if name != corpus.generation]
+    others = tuple(name for name in earlier if retired or _written_before(corpus_dir / name, before))
+    caches = tuple(sorted(path.name for path in _unused_caches(corpus) if _written_before(path, before)))
+    leftovers = tuple(sorted(path.name for path in _leftovers(corpus_dir) if _written_before(path, before)))
     doomed = [corpus_dir / name for name in (*others, *leftovers)] + [corpus_dir / "vectors" / name for name in caches]
     kept = _sizes([corpus.folder])
     size = sum(size for inode, size in _sizes(doomed).items() if inode not in kept)
     if retired:
-        share = sum(len(document.text) for document, _ in corpus.retired_documents()) / max(1, _characters(corpus))
+        share = sum(len(document.text) for document in retired.values()) / max(1, _characters(corpus))
         size += int(share * (corpus.folder / CORPUS_FILE).stat().st_size)
-    return Purge(retired, others, caches, leftovers, size)
+    return Purge(tuple(retired), others, caches, leftovers, size, before)
+
+
+def _time(text: str) -> datetime:
+    """A stored time; one that cannot be read is taken for now, so that nothing goes for it."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.now(UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _written_before(path: Path, before: datetime | None) -> bool:
+    if before is None:
+        return True
+    newest = max((file.stat().st_mtime for file in (path, *path.glob("*"))), default=0.0)
+    return newest < before.timestamp()
 
 
 def _characters(corpus: Corpus) -> int:
@@ -181,23 +204,25 @@ def purge(corpus: Corpus, planned: Purge) -> str:
     """
     corpus_dir = corpus.folder.parent
     with _idle_corpus(corpus_dir):
-        if plan_purge(corpus) != planned or current_generation(corpus_dir) != corpus.generation:
+        if plan_purge(corpus, before=planned.before) != planned or current_generation(corpus_dir) != corpus.generation:
             raise InvalidInput(expected="the corpus as it was when the purge was planned", got="another state", remedy="Run purge again.")
-        served = _without_retired(corpus) if planned.retired else corpus.generation
+        served = _without(corpus, planned.retired) if planned.retired else corpus.generation
+        superseded = (corpus.generation,) if planned.retired else ()
         with storage_errors(corpus_dir):
-            for name in (*generations(corpus_dir), *planned.leftovers):
-                if name != served:
-                    shutil.rmtree(corpus_dir / name, ignore_errors=True)
+            for name in (*planned.generations, *superseded, *planned.leftovers):
+                shutil.rmtree(corpus_dir / name, ignore_errors=True)
             for name in planned.caches:
                 (corpus_dir / "vectors" / name).unlink(missing_ok=True)
                 (corpus_dir / "vectors" / name).with_suffix(".lock").unlink(missing_ok=True)
     return served
 
 
-def _without_retired(corpus: Corpus) -> str:
+def _without(corpus: Corpus, purged: Collection[str]) -> str:
+    """Publishes the corpus without those retired documents; returns the generation's name."""
+    left = [(document, when) for document, when in corpus.retired_documents() if document.id not in purged]
     with new_generation(corpus.folder.parent) as folder:
         meta = {**corpus.meta, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
-        write_corpus(folder / CORPUS_FILE, corpus.all_documents(), retired=(), meta=meta)
+        write_corpus(folder / CORPUS_FILE, corpus.all_documents(), retired=left, meta=meta)
         for path in index_files(corpus.folder).values():
             _link(path, folder / path.name)
     return current_generation(corpus.folder.parent)

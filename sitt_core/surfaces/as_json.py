@@ -1,10 +1,12 @@
 """What results look like as JSON, the same on every surface."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sitt_core.configuration import Configuration
-from sitt_core.ingest import Built, Plan
+from sitt_core.ingest import Built
+from sitt_core.plan import SectionChange, Update
 from sitt_core.store.admin import GenerationInfo, Purge
 from sitt_core.store.reading import DocumentInfo
 from sitt_core.types import Answer, Citation, Document, Passage, Retrieval, Source, Trace
@@ -104,9 +106,17 @@ def answer_json(configuration: Configuration, answer: Answer) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """What an update would do, by document id."""
-    return asdict(plan)
+def update_json(update: Update, sections: Mapping[str, Sequence[SectionChange]], diffs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What an update would do to one source's documents, by id; the sections that differ, and line by line where asked for."""
+    return {
+        "place": update.place,
+        "plan": asdict(update.plan),
+        "sections": {
+            id_: [{"heading_path": list(each.heading_path), "how": each.how} for each in found] for id_, found in sections.items()
+        },
+        "notices": list(update.listing.notices),
+        "diffs": {id_: list(lines) for id_, lines in diffs.items()},
+    }
 
 
 def document_json(document: Document | DocumentInfo) -> dict[str, Any]:
@@ -131,7 +141,7 @@ def generation_json(info: GenerationInfo) -> dict[str, Any]:
 
 def purge_json(planned: Purge) -> dict[str, Any]:
     """What a purge removes."""
-    return asdict(planned)
+    return {**asdict(planned), "before": planned.before.isoformat(timespec="seconds") if planned.before else ""}
 
 
 def built_json(built: Built) -> dict[str, Any]:

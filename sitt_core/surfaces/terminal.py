@@ -3,8 +3,10 @@
 import codecs
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,7 +49,7 @@ def settings_of(set_: Sequence[str] | None) -> tuple[Settings, Configuration]:
 
 @contextlib.contextmanager
 def named_failures(as_json: bool) -> Iterator[dict[str, Any]]:
-    """A named failure becomes one line on standard error and exit code 1; as JSON it joins what the yielded answer holds by then."""
+    """A named failure becomes one line on standard error and its exit code; as JSON it joins what the yielded answer holds by then."""
     told: dict[str, Any] = {}
     try:
         yield told
@@ -55,7 +57,7 @@ def named_failures(as_json: bool) -> Iterator[dict[str, Any]]:
         if as_json:
             print_json({**told, **error.to_json()})
         print(f"{error.kind}: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
         print("Cancelled: stopped by you; what was finished is kept.", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -79,9 +81,15 @@ def ended_quietly(as_json: bool) -> Iterator[dict[str, Any]]:
             raise
 
 
-def reporting(job: Path | None) -> contextlib.AbstractContextManager[Report]:
-    """Where long work reports to: its job's folder, or this terminal."""
-    return jobs.running(job) if job else contextlib.nullcontext(terminal_report())
+def reporting(job: Path | None, *, quiet: bool = False) -> contextlib.AbstractContextManager[Report]:
+    """Where long work reports to: its job's folder, or this terminal; `quiet` says nothing where nobody watches."""
+    if job:
+        return jobs.running(job)
+    return contextlib.nullcontext(_nowhere if quiet and not sys.stderr.isatty() else terminal_report())
+
+
+def _nowhere(stage: str, done: int, total: int) -> None:
+    """A report that nobody reads."""
 
 
 def confirm(question: str, *, as_json: bool) -> None:
@@ -101,6 +109,14 @@ def confirm_by_typing(word: str, question: str, *, as_json: bool) -> None:
 def _require_terminal(as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise InvalidInput(expected="--yes where nobody can be asked", got="no --yes", remedy="Add --yes to go ahead.")
+
+
+def parse_age(text: str) -> timedelta:
+    """A duration such as 12h, 30d or 8w; raises InvalidInput."""
+    found = re.fullmatch(r"([0-9]{1,5})([hdw])", text.strip())
+    if not found:
+        raise InvalidInput(expected="an age in hours, days or weeks", got=shown(text), remedy="Write it as 12h, 30d or 8w.")
+    return timedelta(**{{"h": "hours", "d": "days", "w": "weeks"}[found[2]]: int(found[1])})
 
 
 def answer(as_json: bool, value: dict[str, Any], line: str) -> None:

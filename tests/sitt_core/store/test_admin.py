@@ -1,9 +1,12 @@
 """Corpora as a whole: rolled back, renamed, deleted, purged; never under somebody's hands."""
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -240,6 +243,36 @@ class TestPurge:
         assert planned.leftovers == (".building-000009", "000008")
         purge(corpus, planned)
         assert {path.name for path in folder.iterdir() if path.is_dir()} == {"vectors", current_generation(folder)}
+
+    def test_only_what_is_old_enough(self, folder: Path) -> None:
+        """Before their retirement nothing goes; after it all does; a leftover and a generation count by when they were last written."""
+        corpus = open_corpus(folder.parent, "tales")
+        when = max(datetime.fromisoformat(when) for _, when in corpus.retired_documents())
+        assert plan_purge(corpus, before=when - timedelta(hours=1)).is_empty
+        (folder / ".building-000009").mkdir()
+        aged = when.timestamp() - 7200
+        for path in (folder / ".building-000009", folder / "000001", *(folder / "000001").iterdir()):
+            os.utime(path, (aged, aged))
+        planned = plan_purge(corpus, before=when - timedelta(hours=1))
+        assert (planned.retired, planned.generations, planned.leftovers) == ((), ("000001",), (".building-000009",))
+        assert purge(corpus, planned) == "000003"
+        assert generations(folder) == ("000002", "000003")
+        later = plan_purge(corpus, before=when + timedelta(seconds=1))
+        assert (later.retired, later.generations) == (("forest.md", "lake.md"), ("000002",))  # young as it is: it holds them
+
+    def test_younger_retired_documents_stay(self, tmp_path: Path) -> None:
+        """Of two, the one that was retired longer ago goes, from every generation."""
+        corpora.publish(tmp_path)
+        corpora.update(tmp_path, corpora.listing(corpora.tales()[1:]), corpora.recipe())
+        corpora.update(tmp_path, corpora.listing(corpora.tales()[2:]), corpora.recipe())
+        corpus = open_corpus(tmp_path, corpora.NAME)
+        old, _ = corpus.retired_documents()
+        with patch.object(Corpus, "retired_documents", lambda _: ((old[0], old[1]), (corpora.tales()[0], "2000-01-01T00:00:00+00:00"))):
+            planned = plan_purge(corpus, before=datetime(2010, 1, 1, tzinfo=UTC))
+            assert planned.retired == ("lake.md",)
+            purge(corpus, planned)
+        assert generations(corpus.folder.parent) == ("000004",)
+        assert [document.id for document, _ in open_corpus(tmp_path, corpora.NAME).retired_documents()] == ["forest.md"]
 
     def test_a_plan_that_is_out_of_date(self, folder: Path) -> None:
         """When something was published meanwhile nothing is removed."""
