@@ -1,5 +1,7 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
+import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -30,7 +32,7 @@ from sitt_core.retrieval.words import LANGUAGES, tokenize, words_language
 from sitt_core.settings import FIELD_GUIDE, Settings, load_settings, secret
 from sitt_core.sources.beir import read_beir
 from sitt_core.sources.markdown import FIELD_GUIDE as GUIDE_ATTRIBUTION
-from sitt_core.sources.markdown import PATTERNS, read_folder
+from sitt_core.sources.markdown import PATTERNS, SUFFIXES, read_folder
 from sitt_core.sources.options import parse_options, split_options, written
 from sitt_core.store.layout import check_corpus_name, current_generation
 from sitt_core.store.reading import Corpus, Index, identity, open_corpus
@@ -49,6 +51,8 @@ EMBEDDERS: dict[str, Callable[..., Embedder]] = {
 DEFAULT_LANGUAGE = "english"
 LONG_WAIT = 2.0
 """A wait for a site above so many seconds is shown."""
+LOOKED_AT = 20_000
+"""So many files of a folder are looked at for one that can be read, before it is taken at its word."""
 JUDGE_RETRIES = 6
 """A judge is asked again for longer than a reader would wait: .5, 1, 2, 4, 8 and 16 s, or as long as the service asks for."""
 
@@ -216,6 +220,11 @@ def load_sdk(provider: str) -> None:
         import_module("anthropic" if provider == "claude" else "openai")
 
 
+def language_of(corpus: Corpus | None) -> str:
+    """The language of a corpus; the default one where there is none yet."""
+    return corpus.meta.get("language", DEFAULT_LANGUAGE) if corpus else DEFAULT_LANGUAGE
+
+
 def check_language(language: str) -> str:
     """The language as it is; raises InvalidInput naming those there are."""
     if language not in LANGUAGES:
@@ -264,7 +273,53 @@ def read_source(
         return _from_sitemap(place, settings or load_settings(), stored, report)
     if kind == "github":
         return _from_github(place, settings or load_settings(), stored, report)
-    raise InvalidInput(expected=f"a source: {', '.join(SOURCES)}", got=shown(spec), remedy="Name a folder, such as markdown:~/notes.")
+    raise _no_source(spec)
+
+
+def check_source(spec: str, settings: Settings) -> None:
+    """Raises InvalidInput for a source that cannot be read as it is named, or before something is set; nothing is asked of the network."""
+    kind, _, place = spec.partition(":")
+    if kind == "wikipedia":
+        from sitt_core.sources.fetch import require_contact
+        from sitt_core.sources.wikipedia import parse_wanted
+
+        parse_wanted(place)
+        require_contact(settings.sources.contact)
+    elif kind == "sitemap":
+        from sitt_core.sources.sitemap import parse_place
+
+        parse_place(place)
+    elif kind == "github":
+        from sitt_core.sources.github import parse_account
+
+        parse_account(place)
+    elif kind == "markdown" and place:
+        path, text = (place, "") if _is_folder(place) else split_options(place, known=PATTERNS)
+        parse_options(text, of="a folder", known=PATTERNS)
+        _require_file(path, SUFFIXES, "a Markdown file in it")
+    elif kind == "beir" and place:
+        _require_file(place, ("corpus.jsonl",), "corpus.jsonl in it")
+    elif spec != "field-guide":
+        raise _no_source(spec)
+
+
+def _require_file(place: str, endings: tuple[str, ...], what: str) -> None:
+    """Raises InvalidInput for what is no folder, or one without a file of such a name; a very large one is taken at its word."""
+    folder = _folder(place)
+    if not folder.is_dir():
+        raise InvalidInput(expected="the path of a folder", got=shown(str(folder)), remedy="Check the path: it is one on this machine.")
+    names = (name for _, _, files in os.walk(folder) for name in files)
+    looked = 0
+    for name in itertools.islice(names, LOOKED_AT):
+        looked += 1
+        if name.lower().endswith(endings):
+            return
+    if looked < LOOKED_AT:
+        raise InvalidInput(expected=f"a folder with {what}", got=f"none in {shown(str(folder))}", remedy="Choose another folder.")
+
+
+def _no_source(spec: str) -> InvalidInput:
+    return InvalidInput(expected=f"a source: {', '.join(SOURCES)}", got=shown(spec), remedy="Name a folder, such as markdown:~/notes.")
 
 
 def _from_markdown(place: str, stored: Sequence[Document]) -> tuple[Listing, str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from sitt_core.errors import Busy, Cancelled, NotFound, SittError, shown
+from sitt_core.errors import Busy, Cancelled, NotFound, PartlyApplied, SittError, shown
 from sitt_core.types import Report
 
 KEPT_JOBS = 50
@@ -79,7 +79,7 @@ def start(
     return read(folder)
 
 
-def _write_whole(path: Path, value: dict[str, object]) -> None:
+def _write_whole(path: Path, value: object) -> None:
     """Writes JSON so that no reader meets half of it."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(value), encoding="utf-8")
@@ -202,6 +202,18 @@ def cancel(jobs_dir: Path, job_id: str) -> None:
     (folder / "cancel").touch()
 
 
+def leave(name: str, value: object) -> None:
+    """Leaves JSON under a name in the folder of the job that this process is, for pages to read; without a job nothing happens."""
+    folder = current()
+    if folder is not None:
+        _write_whole(folder / f"{name}.json", value)
+
+
+def left(folder: Path, name: str) -> dict[str, Any]:
+    """What a job has left under a name; nothing when it has not."""
+    return _read_object(folder / f"{name}.json")
+
+
 def current() -> Path | None:
     """The folder of the job that this process works on, or None."""
     return _working_on[-1] if _working_on else None
@@ -225,6 +237,9 @@ def running(folder: Path) -> Iterator[Report]:
             state, message = "done", ""
         except Cancelled:
             state, message = "cancelled", "Stopped. What was embedded is kept; starting it again goes on from here."
+            raise
+        except PartlyApplied as error:
+            state, message = "done", str(error)
             raise
         except SittError as error:
             message = str(error)

@@ -3,39 +3,34 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
 from sitt_core import build, ingest
-from sitt_core.configuration import Configuration
-from sitt_core.errors import Busy, SittError, SourceError, shown
+from sitt_core.errors import SittError
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name, corpus_names
-from sitt_core.store.reading import Corpus
-from sitt_core.surfaces import as_json, cli_ask, cli_corpora, cli_jobs, status
+from sitt_core.surfaces import as_json, cli_ask, cli_corpora, cli_jobs, cli_update, status
+from sitt_core.surfaces.cli_update import built_line
 from sitt_core.surfaces.progress import human_seconds, sentences_note
 from sitt_core.surfaces.terminal import (
     CategoryOption,
     CorpusOption,
     FromOption,
-    IndexOption,
     JobOption,
     JsonOption,
     RegionOption,
     SetOption,
     answer,
-    confirm,
     named_failures,
     print_json,
     reporting,
     settings_of,
 )
 from sitt_core.text import check_question
-from sitt_core.types import Failure, Filters, Passage, Report
+from sitt_core.types import Filters, Passage
 
 app = typer.Typer(
     name="sitt_core",
@@ -46,8 +41,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-SHOWN_FAILURES = 3
-
 
 def main() -> None:
     """Runs the command line; exit code 0, 1 for a named failure (one line on standard error), 2 for wrong usage."""
@@ -55,132 +48,6 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character still shows the rest
     app()
-
-
-@app.command()
-def update(
-    source: Annotated[
-        str,
-        typer.Option(
-            "--source",
-            help="field-guide; markdown:PATH, a folder of Markdown; beir:PATH, a BEIR collection; wikipedia:list=NAME or "
-            "wikipedia:titles=A|B; sitemap:URL, a site; github:USER, an account's READMEs.",
-        ),
-    ],
-    corpus: CorpusOption = DEFAULT_CORPUS,
-    language: Annotated[str, typer.Option("--language", help="Language of the corpus, for stemming and stop words.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and write nothing.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what changes in each document, line by line.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before publishing.")] = False,
-    moved: Annotated[bool, typer.Option("--moved", help="The folder has moved: it is still the same source.")] = False,
-    allow_removals: Annotated[
-        int, typer.Option("--allow-removals", metavar="N", min=0, help="Retire up to N documents that the source no longer has.")
-    ] = 0,
-    confirmed: Annotated[
-        str, typer.Option("--confirmed", metavar="DIGEST", help="Only what a dry run with this digest showed; otherwise change nothing.")
-    ] = "",
-    index_: IndexOption = None,
-    set_: SetOption = None,
-    as_json_: JsonOption = False,
-    job: JobOption = None,
-) -> None:
-    """Read a source, show what changed, and publish it with its index."""
-    with named_failures(as_json_) as told, reporting(job) as report:
-        settings, configuration = settings_of(set_)
-        workshop = build.Workshop(settings)
-        check_corpus_name(corpus)
-        if language:
-            build.check_language(language)
-        existing = build.corpus_or_none(workshop, corpus)
-        configurations = [configuration, *ingest.chosen_to_carry(existing, index_ or [])]
-        if job:
-            report("read", 0, 1)
-        listing, place = build.read_source(source, existing, settings=settings, report=report)
-        if not moved:
-            status.check_place(existing, listing.origin, place)
-        plan = ingest.plan_update(existing, listing)
-        if existing is None and not listing.documents:
-            raise SourceError(
-                expected="a source with at least one readable document",
-                got=plan.failed[0].reason if plan.failed else "none",
-                remedy="Correct what it says, or choose another source.",
-            )
-        _require_confirmed(plan, confirmed)
-        diffs = {id_: ingest.diff(existing, listing, id_) for id_ in (*plan.changed, *plan.added, *plan.removed)} if diff else {}
-        if not as_json_:
-            _print_plan(plan, corpus, diffs)
-            print("".join(f"  {notice}\n" for notice in listing.notices), end="")
-        built = None
-        if not dry_run:
-            sources = {**status.sources_of(existing), listing.origin: place}
-            same = (
-                existing is not None and plan.is_empty and language in ("", _language(existing)) and sources == status.sources_of(existing)
-            )
-            if existing is not None and same:
-                built = _build_missing(workshop, existing, configurations, report)
-            else:
-                ingest.require_removals_allowed(plan, allow_removals)
-                if not (yes or job):
-                    confirm("Publish this?", as_json=as_json_)
-                recipe, *carry = [workshop.recipe(each, language=language or _language(existing)) for each in configurations]
-                built = ingest.apply_update(
-                    settings.store_dir / corpus,
-                    existing,
-                    listing,
-                    plan,
-                    recipe=recipe,
-                    carry=carry,
-                    sources=sources,
-                    report=report,
-                    allow_removals=allow_removals,
-                )
-        told |= {"plan": as_json.plan_json(plan), "notices": list(listing.notices), "built": as_json.built_json(built) if built else None}
-        told |= {"diffs": diffs} if diff else {}
-        if built and not as_json_:
-            print(_built_line(built))
-        _require_all_read(plan, dry_run=dry_run)
-        if as_json_:
-            print_json(told)
-
-
-def _language(corpus: Corpus | None) -> str:
-    return corpus.meta.get("language", build.DEFAULT_LANGUAGE) if corpus else build.DEFAULT_LANGUAGE
-
-
-def _build_missing(
-    workshop: build.Workshop, corpus: Corpus, configurations: Sequence[Configuration], report: Report
-) -> ingest.Built | None:
-    """For an unchanged source: the indexes that are not there yet, in the generation that there is."""
-    missing = {each.index_key: each for each in configurations if not corpus.has_index_for(each)}
-    built = [
-        ingest.build_index(corpus, recipe=workshop.recipe(each, language=_language(corpus)), report=report) for each in missing.values()
-    ]
-    return replace(built[0], carried=tuple(built[1:])) if built else None
-
-
-def _require_confirmed(plan: ingest.Plan, digest: str) -> None:
-    """Raises Busy when a plan was confirmed and this is another one."""
-    if digest not in ("", plan.digest):
-        raise Busy(
-            expected=f"the source and the corpus as they were when {shown(digest)} was confirmed",
-            got=f"another plan ({plan.digest})",
-            remedy="Look at the changes again, and confirm those.",
-        )
-
-
-def _require_all_read(plan: ingest.Plan, *, dry_run: bool) -> None:
-    if plan.failed and not dry_run:
-        raise SourceError(
-            expected="every document to be readable",
-            got=f"{len(plan.failed)} that could not be read; all others are published ({_listed(plan.failed)})",
-            remedy="They stay as they were. Run update again later, or correct what failed.",
-        )
-
-
-def _listed(failures: Sequence[Failure]) -> str:
-    """The first few failures with their reasons, and how many more there are."""
-    more = f"; and {len(failures) - SHOWN_FAILURES} more" if len(failures) > SHOWN_FAILURES else ""
-    return "; ".join(f"{failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]) + more
 
 
 @app.command()
@@ -205,7 +72,7 @@ def index(
                 f"Index {key} ({configuration.slug}) is there already; --rebuild builds it again.",
             )
             return
-        recipe = workshop.recipe(configuration, language=_language(opened))
+        recipe = workshop.recipe(configuration, language=build.language_of(opened))
         if dry_run:
             estimate = ingest.estimate_build(opened, recipe=recipe)
             line = f"{estimate.chunks:,} chunks, {estimate.cached:,} vectors cached, about {human_seconds(estimate.seconds)}.{sentences_note(estimate.sentences)}"
@@ -222,7 +89,7 @@ def index(
             )
             return
         built = ingest.build_index(opened, recipe=recipe, report=report)
-        answer(as_json_, {"index_key": key, "built": as_json.built_json(built)}, _built_line(built))
+        answer(as_json_, {"index_key": key, "built": as_json.built_json(built)}, built_line(built))
 
 
 @app.command()
@@ -321,28 +188,6 @@ def doctor(
             raise typer.Exit(1)
 
 
-def _built_line(built: ingest.Built) -> str:
-    windowed = f"; {built.windowed:,} of them longer than the embedder's limit" if built.windowed else ""
-    oversized = f"; {built.oversized:,} over the chunk size, each a single character" if built.oversized else ""
-    cost = f"{built.embedded:,} texts embedded in {human_seconds(built.seconds)}"
-    line = f"Built index {built.index_key}: {built.chunks:,} chunks, {cost}{windowed}{oversized}."
-    return "\n".join([line, *map(_built_line, built.carried)])
-
-
-def _print_plan(plan: ingest.Plan, corpus: str, diffs: Mapping[str, Sequence[str]]) -> None:
-    counts = {name: len(getattr(plan, name)) for name in ("added", "changed", "removed", "unchanged", "failed")}
-    print(f"{corpus} from {plan.origin}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
-    for name in ("changed", "removed", "kept"):
-        for document_id in getattr(plan, name):
-            print(f"  {name}: {document_id}" + ("  (restored; not in the source)" if name == "kept" else ""))
-    for failure in plan.failed:
-        print(f"  failed: {failure.id}: {failure.reason}")
-    if len(plan.removed) > plan.free_removals:
-        print(f"  More than {plan.free_removals:,} of its documents would go: publishing needs --allow-removals {len(plan.removed)}")
-    for document_id, lines in diffs.items():
-        print(f"\n{document_id}", *(f"  {line}" for line in lines), sep="\n")
-
-
-for _commands in (cli_ask.COMMANDS, cli_corpora.COMMANDS, cli_jobs.COMMANDS):
+for _commands in (cli_update.COMMANDS, cli_ask.COMMANDS, cli_corpora.COMMANDS, cli_jobs.COMMANDS):
     app.registered_commands += _commands.registered_commands
     app.registered_groups += _commands.registered_groups

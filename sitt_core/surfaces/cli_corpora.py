@@ -1,12 +1,14 @@
 """Commands about corpora as a whole: list, restore, roll back, rename, delete, purge."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from sitt_core import build, ingest
 from sitt_core.errors import SittError
+from sitt_core.plan import restored_ids
 from sitt_core.settings import DEFAULT_CORPUS, load_settings
 from sitt_core.store import admin
 from sitt_core.store.layout import check_corpus_name, corpus_names
@@ -24,6 +26,7 @@ from sitt_core.surfaces.terminal import (
     confirm,
     confirm_by_typing,
     named_failures,
+    parse_age,
     print_json,
     reporting,
     settings_of,
@@ -70,7 +73,7 @@ def documents(
     """List a corpus's documents."""
     with named_failures(as_json_):
         opened = build.Workshop(load_settings()).corpus(corpus)
-        kept = set(ingest.restored_ids(opened))
+        kept = set(restored_ids(opened))
         if retired:
             listed = [{**as_json.document_json(document), "retired_at": when} for document, when in opened.retired_documents()]
         else:
@@ -195,6 +198,9 @@ def delete(
 @COMMANDS.command()
 def purge(
     corpus: CorpusOption = DEFAULT_CORPUS,
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="Only what was retired, or superseded, longer ago: 12h, 30d, 8w.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go and remove nothing.")] = False,
     yes: YesOption = False,
     as_json_: JsonOption = False,
@@ -202,7 +208,7 @@ def purge(
     """Really remove retired documents, earlier generations and vectors that no index uses, for good."""
     with named_failures(as_json_):
         opened = build.Workshop(load_settings()).corpus(corpus)
-        planned = admin.plan_purge(opened)
+        planned = admin.plan_purge(opened, before=datetime.now(UTC) - parse_age(older_than) if older_than else None)
         if not as_json_:
             print(_purge_line(opened, planned))
         served = opened.generation
@@ -218,7 +224,9 @@ def purge(
 
 def _purge_line(opened: Corpus, planned: admin.Purge) -> str:
     if planned.is_empty:
-        return f"{opened.name} holds nothing to purge."
+        return (
+            f"{opened.name} holds nothing to purge{f' that is older than {planned.before:%Y-%m-%d %H:%M} UTC' if planned.before else ''}."
+        )
     parts = {
         "retired documents": planned.retired,
         "earlier generations": planned.generations,

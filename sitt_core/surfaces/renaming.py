@@ -1,7 +1,7 @@
 """A corpus under another name, with what people wrote about it: the store knows its documents alone."""
 
 from evals import editing
-from sitt_core import notes
+from sitt_core import journal, notes
 from sitt_core.settings import Settings
 from sitt_core.store import admin
 
@@ -17,3 +17,4 @@ def rename_corpus(settings: Settings, old: str, new: str) -> None:
     with editing.moving_own(settings, old, new), moving_ledger(settings, old, new):
         admin.rename_corpus(settings.store_dir, old, new)
     notes.move_corpus(settings.notes_dir, old, new)
+    journal.rename(settings.data_dir, old, new)

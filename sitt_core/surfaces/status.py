@@ -7,27 +7,25 @@ from typing import Any
 from sitt_core import jobs
 from sitt_core.configuration import Configuration
 from sitt_core.errors import SourceError
-from sitt_core.ingest import needs_building
+from sitt_core.ingest import SOURCE, needs_building
 from sitt_core.store.reading import Corpus, IndexInfo
 from sitt_core.surfaces.progress import human_bytes, progress_line
-
-_SOURCE = "source:"
 
 
 def sources_of(corpus: Corpus | None) -> dict[str, str]:
     """Where each origin of a corpus was read from: what `update --source` takes."""
     meta = corpus.meta if corpus else {}
-    return {name.removeprefix(_SOURCE): place for name, place in meta.items() if name.startswith(_SOURCE)}
+    return {name.removeprefix(SOURCE): place for name, place in meta.items() if name.startswith(SOURCE)}
 
 
 def check_place(corpus: Corpus | None, origin: str, place: str) -> None:
-    """Raises SourceError when the corpus has read that origin from another folder, whose documents this one would retire."""
+    """Raises SourceError when the corpus has read that origin from another place, whose documents this one would retire."""
     known = sources_of(corpus).get(origin, place)
     if known != place:
         raise SourceError(
-            expected=f"{origin} to be the folder that this corpus knows under that name ({known})",
+            expected=f"{origin} to be what this corpus knows under that name ({known})",
             got=place,
-            remedy="Add --moved if the folder has moved; for another folder of the same name use a corpus of its own: --corpus NAME",
+            remedy="Add --moved if this is the same source, found elsewhere or asked for otherwise; for another one of the same name use a corpus of its own: --corpus NAME",
         )
 
 

@@ -29,7 +29,8 @@ def test_update_says_what_it_planned_and_built(run: Run, notes: Path) -> None:
     """JSON of update: the plan by document id and what was built; afterwards there is nothing to do."""
     command = ("update", "--source", f"markdown:{notes}", "--corpus", "notes", "--yes", "--json")
     first = as_json(run(*command))
-    assert first["plan"] == {
+    (told,) = first["updates"]
+    assert told["plan"] == {
         "origin": "markdown:notes",
         "added": ["lake.md", "sky.md", "wood.md"],
         "changed": [],
@@ -37,13 +38,18 @@ def test_update_says_what_it_planned_and_built(run: Run, notes: Path) -> None:
         "unchanged": [],
         "failed": [],
         "kept": [],
+        "elsewhere": [],
+        "withheld": [],
+        "why_withheld": "",
         "free_removals": 1,
-        "digest": first["plan"]["digest"],
+        "digest": first["digest"],
     }
+    assert first.keys() == {"updates", "unread", "digest", "touched", "preflight", "built", "generation"}
     assert first["built"].keys() == {"index_key", "chunks", "embedded", "windowed", "seconds", "carried", "oversized"}
     assert (first["built"]["index_key"], first["built"]["chunks"], first["built"]["embedded"]) == (configure({}).index_key, 3, 3)
     second = as_json(run(*command))
-    assert (second["built"], second["plan"]["unchanged"], second["plan"]["added"]) == (None, ["lake.md", "sky.md", "wood.md"], [])
+    plan = second["updates"][0]["plan"]
+    assert (second["built"], plan["unchanged"], plan["added"]) == (None, ["lake.md", "sky.md", "wood.md"], [])
 
 
 def test_update_in_words(run: Run, notes: Path) -> None:
@@ -57,7 +63,7 @@ def test_update_in_words(run: Run, notes: Path) -> None:
     (notes / "wood.md").write_text("# Wood\n\nTwo giants.")
     (notes / "sky.md").write_text("---\ntitle: [\n---\n")
     second = run(*command)
-    assert second.exit_code == 1
+    assert second.exit_code == 3
     assert "  removed: lake.md" in second.stdout
     assert "  changed: wood.md" in second.stdout
     assert re.search(r"  failed: sky\.md: expected YAML", second.stdout)
@@ -377,7 +383,6 @@ def test_every_bad_input_is_named(made: Run, data_dir: Path, case: tuple[tuple[s
         pytest.param(("nonsense",), id="unknown command"),
         pytest.param(("search",), id="no question"),
         pytest.param(("search", "a", "b"), id="two questions"),
-        pytest.param(("update",), id="no source"),
         pytest.param(("status", "--nonsense"), id="unknown option"),
         pytest.param(("search", "Who?", "--set"), id="an option without its value"),
         pytest.param(("index", "--job", "/no/such/folder"), id="no such job"),
@@ -651,19 +656,20 @@ def test_another_folder_of_the_same_name_is_not_the_same_source(run: Run, tmp_pa
 
 
 def test_an_update_with_unreadable_documents_publishes_the_others_and_says_so(run: Run, tmp_path: Path) -> None:
-    """W7: what could be read is published, what could not is listed, and the exit code is 1."""
+    """W7: what could be read is published, what could not is listed, and the exit code is 3."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     (folder / "good.md").write_text("# Good\n\nA lake.\n", encoding="utf-8")
     (folder / "bad.md").write_bytes(b"\x00\x00\x00")
     done = run("update", "--corpus", "mixed", "--yes", "--source", f"markdown:{folder}")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "failed: bad.md" in done.stdout
-    assert "1 that could not be read; all others are published" in done.stderr
+    assert re.search(r"1 documents that could not be read \(bad\.md: .*\); all others are published", done.stderr)
     assert run("search", "lake", "--corpus", "mixed").exit_code == 0
     again = run("update", "--corpus", "mixed", "--yes", "--source", f"markdown:{folder}", "--json")
     answer = json.loads(again.stdout)
-    assert (answer["plan"]["unchanged"], answer["built"], answer["error"]["kind"]) == (["good.md"], None, "SourceError")
+    plan = answer["updates"][0]["plan"]
+    assert (plan["unchanged"], answer["built"], answer["error"]["kind"], again.exit_code) == (["good.md"], None, "PartlyApplied", 3)
 
 
 def test_status_and_doctor_take_a_configuration_and_a_corpus(made: Run) -> None:
@@ -688,7 +694,7 @@ def test_a_site_becomes_a_corpus(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         site.page("/serpent", article("The serpent", "A serpent was seen in the lake at dawn by three men in a boat."))
         site.put("/sitemap.xml", site.sitemap("/keeper", "/serpent", "http://other.invalid/page"))
         command = ("update", "--source", f"sitemap:{site.url}/sitemap.xml", "--corpus", "site", "--yes")
-        told = as_json(run(*command, "--json"))
+        (told,) = as_json(run(*command, "--json"))["updates"]
         assert [id_.rpartition("/")[2] for id_ in told["plan"]["added"]] == ["keeper", "serpent"]
         assert any("other" in notice for notice in told["notices"])
         printed = run(*command).stdout

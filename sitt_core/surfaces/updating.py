@@ -1,0 +1,385 @@
+"""An update as every surface goes through it: sources read, planned, confirmed, checked, published, written down."""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evals.preflight import Preflight, Touched, checking, touched
+from sitt_core import build, ingest, journal
+from sitt_core.build import Workshop
+from sitt_core.configuration import Configuration
+from sitt_core.errors import Busy, Cancelled, InvalidInput, NotFound, PartlyApplied, RecallFell, SittError, SourceError, shown
+from sitt_core.ingest import Built
+from sitt_core.journal import KEPT_FAILURES, Entry, SourceEntry
+from sitt_core.plan import Plan, Update, digest_of, listed, plan_updates, require_removals_allowed
+from sitt_core.store.layout import CORPUS_FILE, UPDATE_LOCK, current_generation, write_lock
+from sitt_core.store.reading import Corpus
+from sitt_core.store.writing import write_corpus
+from sitt_core.surfaces import status
+from sitt_core.types import Failure, Listing, Report
+
+SHOWN_FAILURES = 3
+MAX_RECALL_DROP = 0.05
+_CHECK, _LISTING = "check", "listing-"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants updated: a corpus from these sources (all that it remembers when there are none), and how.
+
+    `configurations` are those whose indexes are built, the first one's first. `confirmed` is the digest of the plan that
+    was looked at; "" for none.
+    """
+
+    corpus: str
+    sources: tuple[str, ...]
+    configurations: tuple[Configuration, ...]
+    language: str = ""
+    moved: bool = False
+    allow_removals: int = 0
+    confirmed: str = ""
+    max_recall_drop: float = MAX_RECALL_DROP
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the sources hold, against what is stored; `unread` are the places that could not be read, with why."""
+
+    updates: tuple[Update, ...]
+    unread: tuple[Failure, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Names all the plans together."""
+        return digest_of(self.updates)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every document would stay as it is."""
+        return all(update.plan.is_empty for update in self.updates)
+
+    @property
+    def removed(self) -> int:
+        """How many documents would go, if the listings are taken at their word."""
+        return sum(len(update.plan.removed) + len(update.plan.withheld) for update in self.updates)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What has come of an update so far; filled as it goes, so that a failure leaves what was known by then.
+
+    `asking` says that somebody is shown the plan and has not agreed yet.
+    """
+
+    found: Found | None = None
+    touched: Touched | None = None
+    preflight: Preflight | None = None
+    built: Built | None = None
+    generation: str = ""
+    asking: bool = False
+
+
+def remembered(corpus: Corpus | None, name: str) -> tuple[str, ...]:
+    """The places that a corpus was filled from; raises InvalidInput when there are none."""
+    places = tuple(status.sources_of(corpus).values())
+    if not places:
+        raise InvalidInput(
+            expected=f"a source: {', '.join(build.SOURCES)}",
+            got=f"none, and {name} remembers none",
+            remedy="Name one, such as --source field-guide or --source markdown:~/notes.",
+        )
+    return places
+
+
+def read_sources(workshop: Workshop, corpus: Corpus | None, wish: Wish, report: Report) -> Found:
+    """Reads every source of a wish and plans; one of several that cannot be read keeps the others from nothing.
+
+    Raises what reading raises when there is one source, or none that can be read.
+    """
+    places = wish.sources or remembered(corpus, wish.corpus)
+    found: list[tuple[Listing, str]] = []
+    errors: dict[str, SittError] = {}
+    for place in places:
+        try:
+            listing, canonical = build.read_source(place, corpus, settings=workshop.settings, report=report)
+            if not wish.moved:
+                status.check_place(corpus, listing.origin, canonical)
+        except (SourceError, InvalidInput) as error:
+            errors[place] = error
+        else:
+            found.append((listing, canonical))
+    return _planned(corpus, found, errors, wish)
+
+
+def _planned(corpus: Corpus | None, found: Sequence[tuple[Listing, str]], errors: Mapping[str, SittError], wish: Wish) -> Found:
+    if errors and not found:
+        raise next(iter(errors.values()))
+    updates = plan_updates(corpus, found, allow_removals=wish.allow_removals)
+    if corpus is None and not any(update.listing.documents for update in updates):
+        failed = [failure for update in updates for failure in update.plan.failed]
+        raise SourceError(
+            expected="a source with at least one readable document",
+            got=failed[0].reason if failed else "none",
+            remedy="Correct what it says, or choose another source.",
+        )
+    return Found(tuple(updates), tuple(Failure(place, str(error)) for place, error in errors.items()))
+
+
+def keep_found(folder: Path, found: Found) -> None:
+    """Keeps what was found in a job's folder, so that exactly that can be looked at and published; raises StoreError."""
+    facts = []
+    for number, update in enumerate(found.updates):
+        listing, kept = update.listing, folder / f"{_LISTING}{number}"
+        kept.mkdir(exist_ok=True)
+        write_corpus(kept / CORPUS_FILE, listing.documents, retired=(), meta={})
+        facts.append(
+            {
+                "origin": listing.origin,
+                "place": update.place,
+                "failures": [[failure.id, failure.reason] for failure in listing.failures],
+                "complete": listing.complete,
+                "why_incomplete": listing.why_incomplete,
+                "notices": list(listing.notices),
+            }
+        )
+    unread = [[failure.id, failure.reason] for failure in found.unread]
+    part = folder / f"{_CHECK}.part"
+    part.write_text(json.dumps({"listings": facts, "unread": unread}), encoding="utf-8")
+    part.replace(folder / f"{_CHECK}.json")
+
+
+def kept_found(folder: Path, corpus: Corpus | None, wish: Wish) -> Found:
+    """What a check has found, planned against the corpus as it is now; raises NotFound or StoreError."""
+    try:
+        facts = json.loads((folder / f"{_CHECK}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotFound(
+            expected="what a check for changes has found",
+            got=shown(folder.name),
+            remedy="Check for changes again: only the latest are kept.",
+        ) from error
+    found = []
+    for number, each in enumerate(facts["listings"]):
+        with contextlib.closing(Corpus(folder, f"{_LISTING}{number}")) as kept:
+            documents = kept.all_documents()
+        failures = tuple(Failure(*pair) for pair in each["failures"])
+        listing = Listing(
+            each["origin"],
+            documents,
+            failures,
+            complete=each["complete"],
+            notices=tuple(each["notices"]),
+            why_incomplete=each["why_incomplete"],
+        )
+        found.append((listing, each["place"]))
+    updates = plan_updates(corpus, found, allow_removals=wish.allow_removals)
+    return Found(tuple(updates), tuple(Failure(*pair) for pair in facts["unread"]))
+
+
+def look(workshop: Workshop, wish: Wish, *, checked: Path | None = None, report: Report) -> Outcome:
+    """What an update would do and what it would touch; nothing is written, and no model is asked. Raises as reading does."""
+    corpus = build.corpus_or_none(workshop, wish.corpus)
+    found = kept_found(checked, corpus, wish) if checked else read_sources(workshop, corpus, wish, report)
+    return Outcome(found, touched(workshop.settings, corpus, found.updates) if corpus else None)
+
+
+Asked = Callable[[Outcome], None]
+"""Shown what an update would do; raises to keep it from being done."""
+
+
+def carry_out(
+    workshop: Workshop,
+    wish: Wish,
+    *,
+    checked: Path | None = None,
+    planned: Asked,
+    told: Callable[[Preflight], None],
+    confirm: Callable[[Preflight], bool] | None,
+    done: Callable[[Outcome], None],
+    report: Report,
+) -> Outcome:
+    """The whole update under the corpus's lock: `planned` may stop it, a fall of recall asks `confirm`; a line is written down of it.
+
+    `done` is told what has been published, even if something could not be read.
+
+    Without `confirm` a fall beyond the wish's is refused. Raises PartlyApplied when it is published and something could
+    not be read, RecallFell, InvalidInput (too many removals), Busy, SourceError, StoreError, ModelError or Cancelled.
+    """
+    outcome = Outcome()
+    corpus_dir = workshop.settings.store_dir / wish.corpus
+    # Locked before the source is read, so that nobody is asked twice at once; a corpus that is not there has no folder to lock.
+    locked = build.corpus_or_none(workshop, wish.corpus) is not None
+    with write_lock(corpus_dir, UPDATE_LOCK) if locked else contextlib.nullcontext(), _written_down(workshop, wish, outcome):
+        corpus = build.corpus_or_none(workshop, wish.corpus)
+        seen = look(workshop, wish, checked=checked, report=report)
+        outcome.found, outcome.touched = seen.found, seen.touched
+        assert outcome.found is not None
+        _require_confirmed(outcome.found, wish.confirmed)
+        found = outcome.found
+        if corpus is not None and _nothing_to_do(corpus, found, wish):
+            _ask(planned, outcome)
+            outcome.built = _build_missing(workshop, corpus, wish.configurations, report)
+        else:
+            for update in found.updates:
+                require_removals_allowed(update.plan, wish.allow_removals)
+            _ask(planned, outcome)
+            check = None
+            if corpus is not None and outcome.touched is not None:
+                check = checking(
+                    workshop,
+                    corpus,
+                    found.updates,
+                    wish.configurations[0],
+                    touched=outcome.touched,
+                    max_drop=wish.max_recall_drop,
+                    confirm=confirm,
+                    tell=_telling(outcome, told),
+                    report=report,
+                )
+            recipe, *carry = [workshop.recipe(each, language=wish.language or build.language_of(corpus)) for each in wish.configurations]
+            outcome.built = ingest.apply_update(
+                corpus_dir,
+                corpus,
+                found.updates,
+                recipe=recipe,
+                carry=carry,
+                report=report,
+                allow_removals=wish.allow_removals,
+                check=check,
+                locked=locked,
+            )
+        outcome.generation = current_generation(corpus_dir)
+        done(outcome)
+        _require_all_read(found)
+    return outcome
+
+
+def _ask(planned: Asked, outcome: Outcome) -> None:
+    outcome.asking = True
+    planned(outcome)
+    outcome.asking = False
+
+
+def _telling(outcome: Outcome, told: Callable[[Preflight], None]) -> Callable[[Preflight], None]:
+    def tell(preflight: Preflight) -> None:
+        outcome.preflight = preflight
+        told(preflight)
+
+    return tell
+
+
+def _nothing_to_do(corpus: Corpus, found: Found, wish: Wish) -> bool:
+    known = status.sources_of(corpus)
+    same_places = all(known.get(update.plan.origin) == update.place for update in found.updates)
+    return found.is_empty and same_places and wish.language in ("", build.language_of(corpus))
+
+
+def _build_missing(workshop: Workshop, corpus: Corpus, configurations: Sequence[Configuration], report: Report) -> Built | None:
+    """For unchanged sources: the indexes that are not there yet, in the generation that there is."""
+    missing = {each.index_key: each for each in configurations if not corpus.has_index_for(each)}
+    built = [
+        ingest.build_index(corpus, recipe=workshop.recipe(each, language=build.language_of(corpus)), report=report)
+        for each in missing.values()
+    ]
+    return replace(built[0], carried=tuple(built[1:])) if built else None
+
+
+def _require_confirmed(found: Found, digest: str) -> None:
+    """Raises Busy when a plan was confirmed and this is another one."""
+    if digest not in ("", found.digest):
+        raise Busy(
+            expected=f"the source and the corpus as they were when {shown(digest)} was confirmed",
+            got=f"another plan ({found.digest})",
+            remedy="Look at the changes again, and confirm those.",
+        )
+
+
+def _require_all_read(found: Found) -> None:
+    """Raises PartlyApplied when a document, a source or a part of one could not be read."""
+    failed = [failure for update in found.updates for failure in update.plan.failed]
+    withheld = [update.plan for update in found.updates if update.plan.withheld]
+    problems = [f"{len(failed):,} documents that could not be read ({_first(failed)})"] if failed else []
+    problems += [f"{len(found.unread):,} sources that could not be read ({_first(found.unread)})"] if found.unread else []
+    problems += [f"{len(plan.withheld):,} documents of {plan.origin} missing, and kept: {plan.why_withheld}" for plan in withheld]
+    if problems:
+        permission = (
+            f" If those that are missing are to go: --allow-removals {sum(len(plan.withheld) for plan in withheld)}." if withheld else ""
+        )
+        raise PartlyApplied(
+            expected="everything that the sources hold",
+            got=f"{'; '.join(problems)}; all others are published",
+            remedy=f"They stay as they were, and the next update tries them again.{permission}",
+        )
+
+
+def _first(failures: Sequence[Failure]) -> str:
+    """The first few failures with their reasons, and how many more there are."""
+    more = f"; and {len(failures) - SHOWN_FAILURES} more" if len(failures) > SHOWN_FAILURES else ""
+    return "; ".join(f"{failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]) + more
+
+
+@contextlib.contextmanager
+def _written_down(workshop: Workshop, wish: Wish, outcome: Outcome) -> Iterator[None]:
+    """Writes a line of the journal however an update ends.
+
+    None of what was wrongly asked for, or not wanted once it was seen, and none of a corpus that could not be made.
+    """
+    started, message, exit_code = time.monotonic(), "", 1
+    ended: journal.Outcome | None = None
+    try:
+        yield
+        ended, exit_code = _ended(outcome), 0
+    except PartlyApplied as error:
+        ended, message, exit_code = _ended(outcome), str(error), error.exit_code
+        raise
+    except (Cancelled, KeyboardInterrupt):
+        ended, message = "cancelled", "stopped"
+        raise
+    except SittError as error:
+        wrongly_asked = isinstance(error, InvalidInput) and (outcome.found is None or outcome.asking)
+        if not wrongly_asked:
+            ended, message, exit_code = "refused" if isinstance(error, RecallFell) else "failed", str(error), error.exit_code
+        raise
+    finally:
+        if ended and (workshop.settings.store_dir / wish.corpus / "CURRENT").is_file():
+            entry = _entry(wish, outcome, message)
+            seconds = round(time.monotonic() - started, 1)
+            journal.record(workshop.settings.data_dir, replace(entry, outcome=ended, exit_code=exit_code, seconds=seconds))
+
+
+def _entry(wish: Wish, outcome: Outcome, message: str) -> Entry:
+    """What is known of an update, as a line of the journal."""
+    found = outcome.found or Found(())
+    sources = {update.plan.origin: _source_entry(update) for update in found.updates}
+    sources |= {failure.id: SourceEntry(failure.id, problem=failure.reason) for failure in found.unread}
+    if outcome.found is None:
+        sources = {place: SourceEntry(place, problem=message) for place in wish.sources}
+    recall = outcome.preflight.all if outcome.preflight else None
+    figures = () if recall is None or recall.before is None or recall.after is None else (recall.before, recall.after)
+    return Entry(wish.corpus, "failed", sources, generation=outcome.generation, message=message, recall=figures)
+
+
+def _ended(outcome: Outcome) -> journal.Outcome:
+    return "published" if outcome.built is not None and not (outcome.found and outcome.found.is_empty) else "unchanged"
+
+
+BUCKETS = ("added", "changed", "removed", "unchanged", "failed", "kept", "elsewhere", "withheld")
+"""The parts of a plan, in the order they are shown."""
+
+
+def bucket(plan: Plan, name: str) -> tuple[str, ...]:
+    """The ids in a part of a plan."""
+    return tuple(failure.id for failure in plan.failed) if name == "failed" else getattr(plan, name)
+
+
+def _source_entry(update: Update) -> SourceEntry:
+    plan = update.plan
+    return SourceEntry(
+        place=update.place,
+        counts={name: count for name in BUCKETS if (count := len(bucket(plan, name)))} | {"listed": listed(update.listing)},
+        failures=[[failure.id, failure.reason] for failure in plan.failed[:KEPT_FAILURES]],
+        withheld=plan.why_withheld,
+    )

@@ -1,0 +1,261 @@
+"""update from several sources, with its checks before publishing, its exit codes, and the line that is written down of it."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.testing
+
+from evals import editing
+from evals.golden import Question, Quote
+from sitt_core import build, jobs, journal
+from sitt_core.settings import Settings, load_settings
+from sitt_core.store.layout import UPDATE_LOCK, current_generation, write_lock
+from sitt_core.surfaces import updating
+from sitt_core.surfaces.updating import Wish
+from tests.fakes.command_line import Run, as_json, environment, files, named
+
+TALES = {
+    "adder": "The adder sleeps under the old bridge until April.",
+    "badger": "The badger digs its sett into the railway bank.",
+    "curlew": "The curlew calls over the mud at low tide.",
+    "dormouse": "The dormouse weaves a nest of honeysuckle bark.",
+    "eel": "The eel swims to the far sea to spawn once.",
+    "fox": "The fox buries eggs below the hazel hedge.",
+}
+
+
+def write(folder: Path, tales: dict[str, str] = TALES) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in tales.items():
+        (folder / f"{name}.md").write_text(f"# {name.title()}\n\n{text}\n\n## Diet\n\nNobody knows what it eats.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def animals(tmp_path: Path) -> Path:
+    return write(tmp_path / "animals")
+
+
+@pytest.fixture
+def corpus(run: Run, animals: Path) -> Run:
+    """`run`, with a corpus of the animals."""
+    assert run("update", "--source", f"markdown:{animals}", "--corpus", "zoo", "--yes").exit_code == 0
+    return run
+
+
+def settings(data_dir: Path) -> Settings:
+    return load_settings(environment(data_dir))
+
+
+def ask_about(data_dir: Path, *names: str) -> None:
+    """An open golden question about each of those, resting on its sentence."""
+    questions = [
+        Question(
+            f"q-{name}", f"What does the {name} do?", "detail", grades={f"{name}.md": 1}, evidence=((Quote(f"{name}.md", TALES[name]),),)
+        )
+        for name in names
+    ]
+    editing.add_questions(settings(data_dir), "zoo", questions)
+
+
+def last(data_dir: Path) -> journal.Entry:
+    return journal.entries(data_dir, "zoo")[0]
+
+
+class TestSeveralSources:
+    def test_all_that_the_corpus_remembers(self, corpus: Run, animals: Path, tmp_path: Path, data_dir: Path) -> None:
+        """Without --source every source is read, and what they bring is published once."""
+        birds = write(tmp_path / "birds", {"gannet": "The gannet dives from thirty metres."})
+        as_json(corpus("update", "--source", f"markdown:{birds}", "--corpus", "zoo", "--yes", "--json"))
+        write(birds, {"heron": "The heron stands in the weir."})
+        write(animals, {"ibex": "The ibex licks salt from the dam."})
+        told = as_json(corpus("update", "--corpus", "zoo", "--yes", "--json"))
+        assert [(each["plan"]["origin"], each["plan"]["added"]) for each in told["updates"]] == [
+            ("markdown:animals", ["ibex.md"]),
+            ("markdown:birds", ["heron.md"]),
+        ]
+        assert told["generation"] == "000003"
+        assert {origin: part.counts["listed"] for origin, part in last(data_dir).sources.items()} == {
+            "markdown:animals": 7,
+            "markdown:birds": 2,
+        }
+
+    def test_one_that_cannot_be_read_keeps_the_others_from_nothing(
+        self, corpus: Run, animals: Path, tmp_path: Path, data_dir: Path
+    ) -> None:
+        """Its documents stay, the other source's are published, and the exit code is 3; it stands in JSON, words and journal."""
+        birds = write(tmp_path / "birds", {"gannet": "The gannet dives from thirty metres."})
+        as_json(corpus("update", "--source", f"markdown:{birds}", "--corpus", "zoo", "--yes", "--json"))
+        birds.rename(tmp_path / "away")
+        write(animals, {"ibex": "The ibex licks salt from the dam."})
+        result = corpus("update", "--corpus", "zoo", "--yes", "--json")
+        told = json.loads(result.stdout)
+        assert (result.exit_code, told["error"]["kind"], told["generation"]) == (3, "PartlyApplied", "000003")
+        assert [each["place"] for each in told["unread"]] == [f"markdown:{birds}"]
+        ids = [document["id"] for document in as_json(corpus("documents", "--corpus", "zoo", "--json"))["documents"]]
+        assert {"ibex.md", "gannet.md"} <= set(ids)
+        assert "1 sources that could not be read" in result.stderr
+        entry = last(data_dir)
+        assert (entry.outcome, entry.exit_code, bool(entry.sources[f"markdown:{birds}"].problem)) == ("published", 3, True)
+        places = {"markdown:animals": f"markdown:{animals}", "markdown:birds": f"markdown:{birds}"}
+        told_of = journal.freshness(data_dir, "zoo", places)
+        assert 0 < told_of["markdown:birds"].read_at < told_of["markdown:animals"].read_at
+        assert told_of["markdown:birds"].problem
+
+    def test_none_that_can_be_read(self, corpus: Run, animals: Path, tmp_path: Path, data_dir: Path) -> None:
+        """Then it has failed, as it says and writes down; nothing changes."""
+        animals.rename(tmp_path / "away")
+        named(corpus("update", "--corpus", "zoo", "--yes"), "SourceError")
+        assert (last(data_dir).outcome, last(data_dir).exit_code) == ("failed", 1)
+        assert current_generation(data_dir / "store" / "zoo") == "000001"
+
+    def test_a_corpus_that_remembers_none(self, run: Run, data_dir: Path) -> None:
+        """A named error that lists what can be named; nothing is written."""
+        assert "field-guide, markdown:PATH" in named(run("update", "--corpus", "zoo", "--yes"), "InvalidInput")
+        assert files(data_dir) == set()
+
+
+class TestWithheld:
+    def test_a_listing_that_is_much_shorter(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """4 of 6 remove nothing; what is new is published, the exit code is 3, and it says which number lets them go."""
+        for name in ("adder", "badger"):
+            (animals / f"{name}.md").unlink()
+        (animals / "fox.md").write_text("# Fox\n\nThe fox sleeps.\n", encoding="utf-8")
+        result = corpus("update", "--corpus", "zoo", "--yes")
+        assert result.exit_code == 3
+        assert "Nothing is removed, though 2 documents are missing: the source named 4 documents, less than 80% of the 6" in result.stdout
+        assert "missing: adder.md" in result.stdout
+        assert "--allow-removals 2" in result.stderr
+        assert current_generation(data_dir / "store" / "zoo") == "000002"
+        assert last(data_dir).sources["markdown:animals"].withheld.startswith("the source named 4 documents")
+        again = corpus("update", "--corpus", "zoo", "--yes", "--json")
+        assert (again.exit_code, json.loads(again.stdout)["built"]) == (3, None)
+        assert last(data_dir).outcome == "unchanged"
+        told = as_json(corpus("update", "--corpus", "zoo", "--yes", "--json", "--allow-removals", "2", "--max-recall-drop", "1"))
+        assert told["updates"][0]["plan"]["removed"] == ["adder.md", "badger.md"]
+
+
+class TestPreflight:
+    def test_a_fall_is_refused(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """One of four questions loses its evidence: .25 is more than .05. Nothing is published, exit code 4, figures in JSON and journal.
+
+        With a larger --max-recall-drop it is published, from cached vectors.
+        """
+        ask_about(data_dir, "adder", "badger", "curlew", "eel")
+        (animals / "eel.md").write_text("# Eel\n\nNothing is known of it.\n", encoding="utf-8")
+        dry = as_json(corpus("update", "--corpus", "zoo", "--dry-run", "--json"))
+        assert [(each["id"], each["lost"]) for each in dry["touched"]["touches"]] == [("q-eel", True)]
+        assert {each["how"] for each in dry["updates"][0]["sections"]["eel.md"]} == {"changed", "removed"}
+        before = files(data_dir / "store")
+        result = corpus("update", "--corpus", "zoo", "--yes", "--json")
+        told = json.loads(result.stdout)
+        assert (result.exit_code, told["error"]["kind"], told["built"]) == (4, "RecallFell", None)
+        assert told["preflight"]["all"] == {"questions": 4, "before": 1.0, "after": 0.75}
+        assert (told["preflight"]["touched"]["questions"], told["preflight"]["touched"]["after"]) == (1, 0.0)
+        assert [each["id"] for each in told["preflight"]["turned"]] == ["q-eel"]
+        assert current_generation(data_dir / "store" / "zoo") == "000001"
+        assert {path for path in files(data_dir / "store") - before if "vectors" not in path} == set()
+        assert (last(data_dir).outcome, last(data_dir).exit_code, last(data_dir).recall) == ("refused", 4, (1.0, 0.75))
+        told = as_json(corpus("update", "--corpus", "zoo", "--yes", "--json", "--max-recall-drop", "0.25"))
+        assert (told["generation"], told["built"]["embedded"]) == ("000002", 0)
+
+    def test_a_person_is_asked_again(self, corpus: Run, animals: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """At a terminal the plan asks, and then the fall does; no to either publishes nothing, and only the second is written down."""
+        monkeypatch.setattr(typer.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+        ask_about(data_dir, "adder", "badger", "curlew", "eel")
+        (animals / "eel.md").write_text("# Eel\n\nNothing is known of it.\n", encoding="utf-8")
+        count = len(journal.entries(data_dir))
+        assert corpus("update", "--corpus", "zoo", answer="n\n").exit_code == 1
+        assert len(journal.entries(data_dir)) == count
+        refused = corpus("update", "--corpus", "zoo", answer="y\nn\n")
+        assert refused.exit_code == 4
+        assert re.search(r"Recall@5 on all open questions \(4\): 1\.0+ before, 0?\.750? after\.", refused.stdout)
+        assert "Less is found. Publish anyway?" in refused.stdout
+        assert current_generation(data_dir / "store" / "zoo") == "000001"
+        assert corpus("update", "--corpus", "zoo", answer="y\ny\n").exit_code == 0
+        assert current_generation(data_dir / "store" / "zoo") == "000002"
+
+    @pytest.mark.parametrize("drop", ["-0.1", "1.1", "nan"])
+    def test_a_drop_that_is_none(self, run: Run, drop: str) -> None:
+        named(run("update", "--source", "field-guide", f"--max-recall-drop={drop}"), "InvalidInput")
+
+
+class TestScheduled:
+    def test_it_is_quiet_and_one_line_is_written_down(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """Nothing on standard error, one JSON document on standard output, one line of the journal; with nothing to do as well."""
+        write(animals, {"ibex": "The ibex licks salt from the dam."})
+        for outcome in ("published", "unchanged"):
+            count = len(journal.entries(data_dir))
+            result = corpus("update", "--corpus", "zoo", "--yes", "--json")
+            as_json(result)
+            assert result.stderr == ""
+            assert len(journal.entries(data_dir)) == count + 1
+            assert (last(data_dir).outcome, last(data_dir).exit_code) == (outcome, 0)
+
+    def test_the_second_is_told_about_the_first_before_it_reads(self, corpus: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever holds the corpus's lock is named, and the source is not asked."""
+        monkeypatch.setattr(build, "read_source", lambda *_, **__: pytest.fail("the source was read"))
+        with write_lock(data_dir / "store" / "zoo", UPDATE_LOCK):
+            line = named(corpus("update", "--corpus", "zoo", "--yes", "--json"), "Busy")
+        assert f"process {os.getpid()}" in line
+
+    def test_a_corpus_that_is_renamed_keeps_its_history(self, corpus: Run, data_dir: Path) -> None:
+        assert corpus("rename", "zoo", "park").exit_code == 0
+        assert journal.entries(data_dir, "park")[0].outcome == "published"
+
+
+class TestChecked:
+    def test_what_was_checked_is_what_is_published(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """A check keeps what it found in its job's folder; the update takes that, though the source has changed since."""
+        write(animals, {"ibex": "The ibex licks salt from the dam."})
+        job = self.job(data_dir)
+        assert corpus("update", "--corpus", "zoo", "--dry-run", "--json", "--job", str(job)).exit_code == 0
+        digest = jobs.left(job, "plan")["digest"]
+        write(animals, {"ibex": "The ibex eats snow.", "jackdaw": "The jackdaw steals spoons."})
+        told = as_json(corpus("update", "--corpus", "zoo", "--yes", "--json", "--checked", str(job), "--confirmed", digest))
+        assert told["updates"][0]["plan"]["added"] == ["ibex.md"]
+        found = as_json(corpus("search", "salt dam", "--corpus", "zoo", "--json"))["hits"]
+        assert found[0]["document"] == "ibex.md"
+
+    @pytest.mark.usefixtures("corpus")
+    def test_what_was_found_comes_back_whole(self, data_dir: Path, animals: Path) -> None:
+        """Documents with spans and attribution, failures, notices, why it is not whole, and what could not be read."""
+        (animals / "broken.md").write_bytes(b"\x00\x00")
+        workshop = build.Workshop(settings(data_dir))
+        opened = workshop.corpus("zoo")
+        wish = Wish("zoo", (f"markdown:{animals}", "markdown:/no/such/folder"), (workshop.settings.defaults,))
+        found = updating.read_sources(workshop, opened, wish, lambda *_: None)
+        job = self.job(data_dir)
+        updating.keep_found(job, found)
+        assert updating.kept_found(job, opened, wish) == found
+        assert len(found.unread) == 1
+        assert len(found.updates[0].plan.failed) == 1
+
+    def test_a_check_that_is_gone(self, corpus: Run, data_dir: Path) -> None:
+        """A job's folder without what a check leaves is a named error."""
+        job = self.job(data_dir)
+        assert "Check for changes again" in named(corpus("update", "--corpus", "zoo", "--yes", "--checked", str(job)), "NotFound")
+
+    @staticmethod
+    def job(data_dir: Path) -> Path:
+        folder = data_dir / "jobs" / "20260101-000000-abcdef"
+        folder.mkdir(parents=True)
+        return folder
+
+
+def test_a_job_that_published_although_something_failed_is_done(corpus: Run, animals: Path, data_dir: Path) -> None:
+    """Its state is done, and its message says what stayed as it was; one that is refused has failed."""
+    (animals / "broken.md").write_bytes(b"\x00\x00")
+    arguments: list[str] = ["update", "--corpus", "zoo", "--yes"]
+    started: Any = jobs.start(data_dir / "jobs", arguments, title="t", key="k", environment={**environment(data_dir)})
+    jobs._children[started_pid(data_dir, started.id)].wait(timeout=120)
+    job = jobs.read(data_dir / "jobs" / started.id)
+    assert (job.state, "broken.md" in job.message) == ("done", True)
+
+
+def started_pid(data_dir: Path, job_id: str) -> int:
+    return int(json.loads((data_dir / "jobs" / job_id / "job.json").read_text())["pid"])
