@@ -149,7 +149,7 @@ def status_(
         overview: dict[str, Any] = {"corpora": [], "broken": [], "jobs": status.describe_jobs(settings.jobs_dir)}
         for name in names:
             try:
-                overview["corpora"].append(status.describe(workshop.corpus(name), configuration))
+                overview["corpora"].append(status.describe(workshop.corpus(name), configuration, settings.data_dir))
             except SittError as error:
                 if corpus:
                     raise

@@ -1,6 +1,8 @@
 """What is stored and what runs, as data that a terminal and a page can show."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ from sitt_core import jobs
 from sitt_core.configuration import Configuration
 from sitt_core.errors import SourceError
 from sitt_core.ingest import SOURCE, needs_building
+from sitt_core.journal import freshness
 from sitt_core.store.reading import Corpus, IndexInfo
 from sitt_core.surfaces.progress import human_bytes, progress_line
 
@@ -29,8 +32,9 @@ def check_place(corpus: Corpus | None, origin: str, place: str) -> None:
         )
 
 
-def describe(corpus: Corpus, asked: Configuration) -> dict[str, Any]:
-    """A corpus: its generation, documents by category, sources, and the indexes with their sizes."""
+def describe(corpus: Corpus, asked: Configuration, data_dir: Path) -> dict[str, Any]:
+    """A corpus: its generation, documents by category, sources with how fresh they are, and the indexes with their sizes."""
+    places = sources_of(corpus)
     return {
         "name": corpus.name,
         "generation": corpus.generation,
@@ -38,7 +42,8 @@ def describe(corpus: Corpus, asked: Configuration) -> dict[str, Any]:
         "language": corpus.meta.get("language", ""),
         "documents": len(corpus.documents),
         "categories": corpus.values("category"),
-        "sources": sources_of(corpus),
+        "sources": places,
+        "freshness": {origin: asdict(found) for origin, found in freshness(data_dir, corpus.name, places).items()},
         "retired": len(corpus.retired_documents()),
         "indexes": [_index(info) for info in corpus.indexes()],
         "asked": {**_configuration(asked), "built": corpus.has_index_for(asked)},
@@ -77,7 +82,7 @@ def as_text(overview: dict[str, Any]) -> str:
     lines = []
     for corpus in overview["corpora"]:
         lines.append(f"{corpus['name']}: generation {corpus['generation']}, {corpus['documents']:,} documents, {corpus['language']}")
-        lines += [f"  source {origin} ({place})" for origin, place in corpus["sources"].items()]
+        lines += [f"  source {origin} ({place}){_fresh(corpus['freshness'][origin])}" for origin, place in corpus["sources"].items()]
         for index in corpus["indexes"]:
             graph = f", HNSW {index['hnsw']}, recall {index['hnsw_recall']}" if index["hnsw"] else ""
             name = f" {index['slug']}" if index["slug"] else ""
@@ -91,6 +96,21 @@ def as_text(overview: dict[str, Any]) -> str:
         lines.append("No corpus yet. Make one: python -m sitt_core update --source field-guide --yes")
     lines += [job_line(job) for job in overview["jobs"]]
     return "\n".join(lines)
+
+
+def _fresh(found: Mapping[str, Any]) -> str:
+    """When a source was last read as a whole, and what the last try met; empty where no update is known."""
+    if not found["tried_at"]:
+        return ""
+    read = f", read {when(found['read_at'])}" if found["read_at"] else ", never read as a whole"
+    failed = f"; {len(found['failures']):,} documents failed" if found["failures"] else ""
+    problem = f"; {found['problem']}" if found["problem"] else ""
+    return f"{read}{failed}{problem}"
+
+
+def when(seconds: float) -> str:
+    """A time as a terminal tells it, in UTC to the minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def job_line(job: Mapping[str, Any]) -> str:

@@ -203,6 +203,18 @@ class TestScheduled:
             line = named(corpus("update", "--corpus", "zoo", "--yes", "--json"), "Busy")
         assert f"process {os.getpid()}" in line
 
+    def test_status_says_how_fresh_each_source_is(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """Read as a whole, then with a failure, then not at all."""
+        place = re.escape(f"source markdown:animals (markdown:{animals}), read ")
+        assert re.search(place + r"2\d{3}-\d\d-\d\d \d\d:\d\d UTC$", corpus("status").stdout, re.MULTILINE)
+        (animals / "broken.md").write_bytes(b"\x00\x00")
+        corpus("update", "--corpus", "zoo", "--yes")
+        assert re.search(place + r".* UTC; 1 documents failed$", corpus("status").stdout, re.MULTILINE)
+        (described,) = as_json(corpus("status", "--json"))["corpora"]
+        assert described["freshness"]["markdown:animals"]["failures"][0][0] == "broken.md"
+        (data_dir / journal.FILE).unlink()
+        assert re.search(r"source markdown:animals \(.*animals\)$", corpus("status").stdout, re.MULTILINE)
+
     def test_a_corpus_that_is_renamed_keeps_its_history(self, corpus: Run, data_dir: Path) -> None:
         assert corpus("rename", "zoo", "park").exit_code == 0
         assert journal.entries(data_dir, "park")[0].outcome == "published"
