@@ -192,20 +192,44 @@ def retire_documents(corpus: Corpus, document_ids: Sequence[str], *, recipe: Rec
     A source that still names one brings it back with its next update, which its plan says. Raises NotFound, InvalidInput
     (nothing would be left), Busy, StoreError, ModelError, Cancelled.
     """
+    _require_known(document_ids, {document.id for document in corpus.documents}, f"documents of {corpus.name}")
+    return _without(corpus, document_ids, corpus.meta, recipes=(recipe, *carry), report=report)
+
+
+def forget_sources(corpus: Corpus, origins: Sequence[str], *, recipe: Recipe, report: Report, carry: Sequence[Recipe] = ()) -> Built:
+    """Publishes a new generation that those sources are none of, and whose documents are retired; an update does not read them again.
+
+    Raises NotFound, InvalidInput (nothing would be left), Busy, StoreError, ModelError, Cancelled.
+    """
+    known = [name.removeprefix(SOURCE) for name in corpus.meta if name.startswith(SOURCE)]
+    unknown = [origin for origin in origins if origin not in known]
+    if unknown:
+        raise NotFound(
+            expected=f"sources of {corpus.name}: {', '.join(known)}",
+            got=", ".join(map(shown, unknown)),
+            remedy="Name one as status does, without its place.",
+        )
+    gone = {f"{prefix}{origin}" for prefix in (SOURCE, LISTED) for origin in origins}
+    meta = {name: value for name, value in corpus.meta.items() if name not in gone}
+    ids = [document.id for document in corpus.documents if document.origin in origins]
+    return _without(corpus, ids, meta, recipes=(recipe, *carry), report=report)
+
+
+def _without(corpus: Corpus, document_ids: Sequence[str], meta: Mapping[str, str], *, recipes: Sequence[Recipe], report: Report) -> Built:
+    """Publishes the corpus with those documents retired."""
     now = _now()
     with write_lock(corpus.folder.parent, UPDATE_LOCK):
         _require_current(corpus.folder.parent, corpus)
         active = {document.id: document for document in corpus.all_documents()}
         retired = {document.id: (document, when) for document, when in corpus.retired_documents()}
-        _require_known(document_ids, active.keys(), f"documents of {corpus.name}")
         for document_id in dict.fromkeys(document_ids):
             retired[document_id] = (active.pop(document_id), now)
         if not active:
             raise InvalidInput(
                 expected="at least one document to stay", got="all of them", remedy=f"To be rid of the corpus: delete {corpus.name}"
             )
-        meta = {**corpus.meta, RESTORED: json.dumps(sorted(set(restored_ids(corpus)) - set(document_ids)))}
-        return _publish(corpus.folder.parent, corpus, active, retired, recipes=(recipe, *carry), meta=meta, report=report)
+        left = {**meta, RESTORED: json.dumps(sorted(set(restored_ids(corpus)) - set(document_ids)))}
+        return _publish(corpus.folder.parent, corpus, active, retired, recipes=recipes, meta=left, report=report)
 
 
 def _require_known(document_ids: Sequence[str], known: Collection[str], what: str) -> None:

@@ -118,6 +118,20 @@ def retire(
         _change(ingest.retire_documents, "retired", ids, corpus, index_ or [], set_ or [], as_json_, report)
 
 
+@COMMANDS.command()
+def forget(
+    origins: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Sources, as status names them.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    index_: IndexOption = None,
+    set_: SetOption = None,
+    as_json_: JsonOption = False,
+    job: JobOption = None,
+) -> None:
+    """Take sources away: their documents are retired, and no update reads them again; update --source brings them back."""
+    with named_failures(as_json_), reporting(job) as report:
+        _change(ingest.forget_sources, "forgotten", origins, corpus, index_ or [], set_ or [], as_json_, report)
+
+
 def _change(
     change: Change,
     done: str,

@@ -11,7 +11,7 @@ from sitt_core.store.layout import write_lock
 from tests.fakes.command_line import Run, as_json, files, named
 from tests.fakes.embedder import HashEmbedder
 
-COMMANDS = ("corpora", "documents", "restore", "retire", "generations", "rollback", "rename", "delete", "purge", "jobs")
+COMMANDS = ("corpora", "documents", "restore", "retire", "forget", "generations", "rollback", "rename", "delete", "purge", "jobs")
 FIXED = ("--set", "chunking.strategy=fixed")
 
 

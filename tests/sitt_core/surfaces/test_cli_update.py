@@ -113,6 +113,20 @@ class TestSeveralSources:
         assert (last(data_dir).outcome, last(data_dir).exit_code) == ("failed", 1)
         assert current_generation(data_dir / "store" / "zoo") == "000001"
 
+    def test_one_that_is_forgotten(self, corpus: Run, animals: Path, tmp_path: Path) -> None:
+        """Its documents are retired and it is not read again; named anew it is one of the sources as before. The last one stays."""
+        birds = write(tmp_path / "birds", {"gannet": "The gannet dives from thirty metres."})
+        as_json(corpus("update", "--source", f"markdown:{birds}", "--corpus", "zoo", "--yes", "--json"))
+        assert "markdown:animals, markdown:birds" in named(corpus("forget", "birds", "--corpus", "zoo"), "NotFound")
+        assert as_json(corpus("forget", "markdown:birds", "--corpus", "zoo", "--json"))["forgotten"] == ["markdown:birds"]
+        told = as_json(corpus("update", "--corpus", "zoo", "--yes", "--json"))
+        assert [each["place"] for each in told["updates"]] == [f"markdown:{animals}"]
+        retired = as_json(corpus("documents", "--corpus", "zoo", "--retired", "--json"))["documents"]
+        assert [each["id"] for each in retired] == ["gannet.md"]
+        assert "delete zoo" in named(corpus("forget", "markdown:animals", "--corpus", "zoo"), "InvalidInput")
+        told = as_json(corpus("update", "--source", f"markdown:{birds}", "--corpus", "zoo", "--yes", "--json"))
+        assert told["updates"][0]["plan"]["added"] == ["gannet.md"]
+
     def test_a_corpus_that_remembers_none(self, run: Run, data_dir: Path) -> None:
         """A named error that lists what can be named; nothing is written."""
         assert "field-guide, markdown:PATH" in named(run("update", "--corpus", "zoo", "--yes"), "InvalidInput")
