@@ -38,6 +38,11 @@ CLEARLY = 0.4
 """A main text with this share of the page's words is it; of a smaller one trafilatura is asked to make sure."""
 NEARLY_ALL = 0.9
 """A main text with this share of what its frame holds has left nothing out."""
+QUICKENED = (
+    *("OVERALL_DISCARD_XPATH", "TEASER_DISCARD_XPATH", "DISCARD_IMAGE_ELEMENTS", "RAW_TREE_PRUNE_XPATH"),
+    *("REMOVE_COMMENTS_AND_LISTS_XPATH", "BODY_XPATH"),
+)
+"""trafilatura's searches that every page goes through."""
 MAX_TITLE = 300
 MAX_LICENSE = 200
 
@@ -201,7 +206,7 @@ def _is_marked(tree: Any) -> bool:
     """Whether trafilatura knows an element for the article's container."""
     from trafilatura.xpaths import BODY_XPATH
 
-    return any(container(tree) for container in BODY_XPATH)
+    return next(tree.iter("article", "main"), None) is not None or any(container(tree) for container in BODY_XPATH)
 
 
 def _is_headed(body: Any) -> bool:
@@ -234,16 +239,17 @@ def _quicken() -> None:
     """
     from trafilatura import xpaths
 
-    for searches in (xpaths.OVERALL_DISCARD_XPATH, xpaths.REMOVE_COMMENTS_AND_LISTS_XPATH, xpaths.RAW_TREE_PRUNE_XPATH, xpaths.BODY_XPATH):
+    for searches in (getattr(xpaths, name) for name in QUICKENED):
         searches[:] = map(quickened, searches)
 
 
 def quickened(search: Any) -> Any:
-    """A search of XPath that finds the same but tests an attribute only where there is one."""
+    """A search of XPath for elements by their attributes that finds the same, but passes those over that have none to test."""
     from lxml.etree import XPath
     from trafilatura.xpaths import REGEXP_NS
 
-    return XPath(_ATTRIBUTE_TEST.sub(r"\1 and \g<0>", search.path), namespaces={"re": REGEXP_NS})
+    tested = _ATTRIBUTE_TEST.sub(r"\1 and \g<0>", search.path)
+    return XPath(tested.replace(".//*[", ".//*[@*][", 1), namespaces={"re": REGEXP_NS})
 
 
 def _extracted(tree: Any, *, fast: bool = False) -> Any:

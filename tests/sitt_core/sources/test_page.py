@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitt_core.errors import SourceError
-from sitt_core.sources.page import MAX_ELEMENTS, quickened, read_page
+from sitt_core.sources.page import MAX_ELEMENTS, QUICKENED, quickened, read_page
 from sitt_core.types import Document
 from tests.fakes.site import article
 
@@ -230,16 +230,28 @@ def test_trafilaturas_searches_find_the_same_when_they_are_quickened() -> None:
     assert spec is not None and spec.loader is not None
     xpaths = importlib.util.module_from_spec(spec)  # as it comes, whatever page was read before
     spec.loader.exec_module(xpaths)
-    names = ("", "share-1", "sidebar", "cookie", "comments", "post-content", "hidden", "infinite-scroll", "elementor-share-buttons", "x")
+    names = (
+        "",
+        "share-1",
+        "sidebar",
+        "cookie",
+        "comments",
+        "post-content",
+        "hidden",
+        "infinite-scroll",
+        "elementor-share-buttons",
+        "teaser",
+        "caption",
+    )
     marks = [f'{name}="{value}"' for name in ("id", "class", "style", "role", "data-component", "aria-hidden") for value in names]
     pairs = [f"{one} {other}" for one in marks[:20] for other in marks[10:30]]
     html = "".join(f"<{tag} {mark}>x</{tag}>" for tag in ("div", "section", "p", "main", "a") for mark in ("", *marks, *pairs))
     tree = document_fromstring(f"<html><body>{html}</body></html>")
-    searches = [*xpaths.OVERALL_DISCARD_XPATH, *xpaths.REMOVE_COMMENTS_AND_LISTS_XPATH, *xpaths.RAW_TREE_PRUNE_XPATH, *xpaths.BODY_XPATH]
+    searches = [search for name in QUICKENED for search in getattr(xpaths, name)]
     quick = [quickened(search) for search in searches]
     assert [search(tree) for search in searches] == [search(tree) for search in quick]
-    assert sum(one.path != other.path for one, other in zip(searches, quick, strict=True)) >= 5
-    assert sum(bool(search(tree)) for search in searches) >= 5
+    assert sum(one.path != other.path for one, other in zip(searches, quick, strict=True)) >= 10
+    assert sum(bool(search(tree)) for search in searches) >= 8
 
 
 @pytest.mark.parametrize(
