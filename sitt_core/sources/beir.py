@@ -4,14 +4,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from sitt_core.errors import SourceError, shown
 from sitt_core.sources.markdown import outline
-from sitt_core.text import normalise, sha256_text
+from sitt_core.sources.outline import document_hash
+from sitt_core.text import normalise
 from sitt_core.types import Document, Failure, Listing, Source
 
 CORPUS_FILE = "corpus.jsonl"
@@ -152,7 +152,7 @@ def _document(entry: Mapping[str, Any], id_: str, *, origin: str, prefix: str, r
         text=text,
         sections=sections,
         blocks=blocks,
-        sha256=sha256_text(json.dumps([title, asdict(source), text], sort_keys=True)),
+        sha256=document_hash(title, source, text),
         revision=revision,
         origin=origin,
     )

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,7 +16,8 @@ from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.fetch import Fetched, Fetcher
 from sitt_core.sources.markdown import body_of, outline
 from sitt_core.sources.options import parse_options, switch
-from sitt_core.text import decode, normalise, sha256_text
+from sitt_core.sources.outline import document_hash
+from sitt_core.text import decode, normalise
 from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
 
 VERSION = 1
@@ -221,7 +222,7 @@ class _Reading:
             text=text,
             sections=sections,
             blocks=blocks,
-            sha256=sha256_text(json.dumps([facts.title, asdict(source), text], sort_keys=True)),
+            sha256=document_hash(facts.title, source, text),
             # The link to the README as it was read; what follows # says under which facts it need not be read again.
             revision=f"{readme.permalink}#{facts.revision}" if readme and readme.permalink else facts.revision,
             fetched_at=self.fetcher.now(),

@@ -1,19 +1,17 @@
 """How a page of HTML becomes a document: its main text without what surrounds it, headings, lists and tables kept."""
 
 import functools
-import json
 import logging
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from sitt_core.errors import SourceError, shown
-from sitt_core.sources.markdown import sections_at
-from sitt_core.text import normalise, sha256_text
-from sitt_core.types import Block, BlockKind, Document, Section, Source
+from sitt_core.sources.outline import Outline, Writer, document_hash
+from sitt_core.text import normalise
+from sitt_core.types import Document, Source
 
 VERSION = 2
 """Raised when the same page would become another document, with other sections or blocks."""
@@ -72,29 +70,6 @@ _ERROR_TITLE = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Writer:
-    """A text as it grows, with where its blocks and headings are."""
-
-    blocks: list[Block] = field(default_factory=list)
-    headings: list[tuple[int, int, str]] = field(default_factory=list)
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-
-    def add(self, kind: BlockKind, text: str, *, gap: str = "\n\n") -> int:
-        """Appends a block and says where it begins."""
-        gap = gap if self.parts else ""
-        start = self.length + len(gap)
-        self.parts += [gap, text]
-        self.length = start + len(text)
-        self.blocks.append(Block(kind, start, self.length))
-        return start
-
-    def outlined(self) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
-        text = "".join(self.parts)
-        return text, tuple(sections_at(text, self.headings)), tuple(self.blocks)
-
-
 def read_page(
     html: str, *, id_: str, url: str, origin: str, revision: str, fetched_at: str, hosts: frozenset[str] | None = None
 ) -> Document:
@@ -106,17 +81,17 @@ def read_page(
     tree = _parsed(html)
     title = _title(tree) or urlsplit(url).path.strip("/") or url
     body = _main_text(tree)
-    text, sections, blocks = _outlined(body) if body is not None else ("", (), ())
-    _require_article(title, text)
+    outline = _outlined(body) if body is not None else Outline("", (), ())
+    _require_article(title, outline.text)
     source = Source(title, canonical_url(tree, url, hosts=hosts), _license(tree, url))
     return Document(
         id=id_,
         title=title,
         source=source,
-        text=text,
-        sections=sections,
-        blocks=blocks,
-        sha256=sha256_text(json.dumps([title, asdict(source), text], sort_keys=True)),
+        text=outline.text,
+        sections=outline.sections,
+        blocks=outline.blocks,
+        sha256=document_hash(title, source, outline.text),
         revision=revision,
         fetched_at=fetched_at,
         origin=origin,
@@ -385,26 +360,25 @@ def _one_line(text: str) -> str:
     return " ".join(normalise(text).split())
 
 
-def _outlined(body: Any) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
+def _outlined(body: Any) -> Outline:
     """trafilatura's tree as a text in Markdown's manner, with its sections and blocks.
 
     The outline is made here and not parsed back: a line of a page that begins with # is no heading.
     """
-    writer = _Writer()
+    writer = Writer()
     _paragraph(writer, body.text)
     for element in body:
         _write(writer, element)
         _paragraph(writer, element.tail)
-    return writer.outlined()
+    return writer.outline()
 
 
-def _write(writer: _Writer, element: Any) -> None:
+def _write(writer: Writer, element: Any) -> None:
     if element.tag == "head":
         heading = " ".join(_flow(element).split("\n"))
         level = _LEVEL.match(element.get("rend") or "")
         if heading:
-            depth = int(level[1]) if level else 2
-            writer.headings.append((writer.add("heading", f"{'#' * depth} {heading}"), depth, heading))
+            writer.heading(int(level[1]) if level else 2, heading)
     elif element.tag == "list":
         for number, item in enumerate(_items(element)):
             writer.add("item", item, gap="\n" if number else "\n\n")
@@ -427,7 +401,7 @@ def _write(writer: _Writer, element: Any) -> None:
             writer.add("paragraph", text)
 
 
-def _paragraph(writer: _Writer, text: str | None) -> None:
+def _paragraph(writer: Writer, text: str | None) -> None:
     words = _BLANK.sub(" ", normalise(text or "")).strip()
     if words:
         writer.add("paragraph", words)

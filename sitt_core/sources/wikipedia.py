@@ -1,18 +1,18 @@
 """How Wikipedia becomes documents: the articles of a list with the list as their taxonomy, or articles by their titles."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.fetch import Fetcher
-from sitt_core.sources.html import Outline, outline_lines, parse_html
+from sitt_core.sources.html import outline_lines, parse_html
 from sitt_core.sources.mediawiki import Page, PageText, Wiki, clean_title
+from sitt_core.sources.outline import Outline, Writer, document_hash
 from sitt_core.sources.parsoid import CUT, outline_article, redirect_target
 from sitt_core.sources.wikipedia_list import Row, read_rows
-from sitt_core.text import normalise, sha256_text
-from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
+from sitt_core.text import normalise
+from sitt_core.types import Document, Failure, Listing, Report, Source
 
 KIND = "wikipedia"
 DEFAULT_LIST = "List of cryptids"
@@ -279,8 +279,8 @@ def _attributed(document: Document, subject: _Subject) -> Document:
     aliases = tuple(name for name in names if name and name.casefold() != document.title.casefold())
     region = next((row.location for row in subject.rows if row.location), "")
     found = replace(document, category=normalise(first.category) if first else "", region=normalise(region), aliases=aliases)
-    facts = [found.title, asdict(found.source), {"category": found.category, "region": found.region}, found.aliases, found.text]
-    return replace(found, sha256=sha256_text(json.dumps(facts, sort_keys=True)))
+    about = {"category": found.category, "region": found.region}
+    return replace(found, sha256=document_hash(found.title, found.source, found.text, about, found.aliases))
 
 
 def _row_document(subject: _Subject, wiki: Wiki, wanted: Wanted, page: Page, text: PageText) -> Document:
@@ -292,19 +292,11 @@ def _row_document(subject: _Subject, wiki: Wiki, wanted: Wanted, page: Page, tex
         *(f"Other names: {', '.join(row.other_names)}" for row in subject.rows if row.other_names),
         *(f"Location: {row.location}" for row in subject.rows if row.location),
     ]
-    outline = _outline_paragraphs([normalise(each).strip() for each in dict.fromkeys(said)])
+    writer = Writer()
+    for each in dict.fromkeys(said):
+        writer.add("paragraph", normalise(each).strip())
     source = Source(f"{wiki.name}: {page.title} (list row: {name})", page.url, text.license)
-    return _attributed(_document(subject.id, name, source, outline, text, wiki.permalink(text.revision), wanted), subject)
-
-
-def _outline_paragraphs(paragraphs: Sequence[str]) -> Outline:
-    blocks: list[Block] = []
-    at = 0
-    for paragraph in paragraphs:
-        blocks.append(Block("paragraph", at, at + len(paragraph)))
-        at += len(paragraph) + 2
-    text = "\n\n".join(paragraphs)
-    return Outline(text, (Section((), 0, 0, len(text)),), tuple(blocks))
+    return _attributed(_document(subject.id, name, source, writer.outline(), text, wiki.permalink(text.revision), wanted), subject)
 
 
 def _id(title: str) -> str:
