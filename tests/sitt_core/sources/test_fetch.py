@@ -3,7 +3,6 @@
 import gzip
 import json
 import socket
-import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from sitt_core.errors import InvalidInput, SourceError
 from sitt_core.sources import wire
 from sitt_core.sources.fetch import Fetched, Fetcher, Limits, require_contact, text_of, user_agent
 from sitt_core.sources.wire import is_public
-from tests.fakes.web import START, FakeSite, Handler
+from tests.fakes.site import START, FakeSite, Handler
 
 SECRET = "ghp_0123456789abcdef"
 BIG = 200_000_000
@@ -36,7 +35,7 @@ def make(site: FakeSite, tmp_path: Path) -> Iterator[Callable[..., Fetcher]]:
 
     def fetcher(**changes: Any) -> Fetcher:
         defaults = {"user_agent": "SITTLab/test", "cache_dir": tmp_path, "allow_private": True, "limits": Limits(total=30)}
-        made.append(Fetcher(clock=site.clock.now, sleep=site.clock.sleep, **{**defaults, **changes}))
+        made.append(Fetcher(clock=site.clock, sleep=site.clock.sleep, **{**defaults, **changes}))
         return made[-1]
 
     yield fetcher
@@ -62,11 +61,9 @@ def redirect(to: str, status: int = 302) -> Callable[[Handler], None]:
 
 def reset(handler: Handler) -> None:
     """Half a body, then the connection is torn down."""
-    handler.begin({"Content-Length": "1000"})
+    handler.cut({"Content-Length": "1000"})
     handler.wfile.write(b"x" * 500)
-    handler.wfile.flush()
-    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    handler.connection.close()
+    handler.tear_down()
 
 
 def tagged(handler: Handler) -> None:
@@ -110,12 +107,12 @@ class TestPoliteness:
     def test_a_wait_that_is_too_long_is_a_refusal(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
         """Asked to stay away for an hour, nobody waits, and nobody asks again before that: not in another process either."""
         site.pages = {"/a": answers(429, retry_after="3600")}
-        with pytest.raises(SourceError, match=r"not to be asked again before 2026-12-01T01:00:0"):
+        with pytest.raises(SourceError, match=r"not to be asked again before 2026-11-30T13:00:0"):
             make().get(f"{site.url}/a")
         with pytest.raises(SourceError, match="not to be asked again before"):
             make().get(f"{site.url}/b")
         assert len(site.asked) == 1
-        site.clock.time += 3600
+        site.clock.now += 3600
         assert make().get(f"{site.url}/a").body == b"ok"
 
     def test_retries_grow_and_end(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
@@ -368,7 +365,7 @@ class TestPrivateNetworks:
 class TestHostileBodies:
     def test_a_page_of_200_megabytes_that_is_announced(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
         """What says it is too large is refused before a byte of it is read."""
-        site.pages = {"/a": lambda handler: handler.begin({"Content-Length": str(BIG)})}
+        site.pages = {"/a": lambda handler: handler.cut({"Content-Length": str(BIG)})}
         with pytest.raises(SourceError, match=r"at most 10,000,000 bytes at .*got 200,000,000 bytes"):
             make().get(f"{site.url}/a")
 
@@ -377,7 +374,7 @@ class TestHostileBodies:
         """What does not end is cut at the limit."""
 
         def endless(handler: Handler) -> None:
-            handler.begin(headers)
+            handler.cut(headers)
             while not handler.site.stopping.is_set():
                 handler.wfile.write(b"x" * 65_536)
 
@@ -439,7 +436,7 @@ class TestHostileBodies:
             if where == "headers":
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 return handler.drip(b"x")
-            handler.begin({"Transfer-Encoding": "chunked"} if where == "chunks" else {})
+            handler.cut({"Transfer-Encoding": "chunked"} if where == "chunks" else {})
             return handler.drip(b"1\r\nx\r\n" if where == "chunks" else b"x")
 
         site.pages = {"/a": drip}
@@ -467,7 +464,7 @@ class TestHostileBodies:
         """A body that is shorter than its length is not whole."""
 
         def short(handler: Handler) -> None:
-            handler.begin({"Content-Length": "10"})
+            handler.cut({"Content-Length": "10"})
             handler.wfile.write(b"half")
 
         site.pages = {"/a": short}

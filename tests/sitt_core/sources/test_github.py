@@ -13,7 +13,7 @@ from sitt_core.errors import InvalidInput, SourceError
 from sitt_core.sources.github import Account, Readme, outlined, parse_account, read_github
 from sitt_core.types import Document, Listing
 from tests.fakes.github import MIT, OTHER, TOKEN, FakeGitHub
-from tests.fakes.site import Asked, Clock, Reply, fetcher
+from tests.fakes.site import Clock, Handler, Reply, fetcher
 
 README = "# Lake\n\nIt counts monsters in a lake.\n\n## Use\n\nRun it at dawn."
 
@@ -216,7 +216,7 @@ def test_a_limit_that_ends_soon_is_waited_for(hub: FakeGitHub) -> None:
 
     hub.remaining, hub.reset = 3, int(clock.now) + 40
 
-    def renew(_: Asked) -> None:
+    def renew(_: Handler) -> None:
         if clock.now >= hub.reset:
             hub.remaining = 60
 

@@ -19,7 +19,7 @@ from sitt_core.store.reading import open_corpus
 from sitt_core.types import Document, Listing
 from tests.fakes import corpora
 from tests.fakes.embedder import HashEmbedder
-from tests.fakes.web import Handler
+from tests.fakes.site import Handler
 from tests.fakes.wikipedia import LIST, FakeWikipedia, WikiPage, article, beasts, link, list_page, page_html, row
 
 CONTACT = "me@example.org"
@@ -39,7 +39,7 @@ def read(wiki: FakeWikipedia, tmp_path: Path) -> Read:
 
     def reading(what: str = "", *, stored: tuple[Document, ...] = (), cache: str = "cache", **changes: Any) -> Listing:
         made = {"user_agent": user_agent(CONTACT), "retries": 2, "limits": Limits(total=30), "allow_private": True, **changes}
-        with Fetcher(cache_dir=tmp_path / cache, clock=wiki.clock.now, sleep=wiki.clock.sleep, **made) as fetcher:
+        with Fetcher(cache_dir=tmp_path / cache, clock=wiki.clock, sleep=wiki.clock.sleep, **made) as fetcher:
             return read_wikipedia(parse_wanted(what), fetcher=fetcher, base_url=wiki.url, stored=stored)
 
     return reading
@@ -78,7 +78,7 @@ class TestTheWholeList:
         assert sorted(set(asked)) == sorted(wiki.wiki)
         assert wiki.queries() == 4 + 1  # the list, three batches of 50, and one that was lagged
         assert {asked.headers["user-agent"].split(" requests/")[0] for asked in wiki.asked} == {f"SITTLab/0.1 ({CONTACT})"}
-        waited = [after - before for before, after in zip([0.0, *wiki.clock.slept], wiki.clock.slept, strict=False)]
+        waited = [after - before for before, after in zip([0.0, *wiki.clock.waits], wiki.clock.waits, strict=False)]
         assert waited  # it waited by the clock, not by the wall
         assert sum(each >= 7 for each in wiki.times()) == 3
         assert sum(5 <= each < 7 for each in wiki.times()) == 1
@@ -115,7 +115,7 @@ class TestTheWholeList:
         assert document.source.license == CC
         assert document.source.title.endswith(": AC/DC beast")
         assert document.revision == f"{wiki.url}/w/index.php?oldid=1"
-        assert document.fetched_at.startswith("2026-12-01T00:00")
+        assert document.fetched_at.startswith("2026-11-30T12:00")
         assert (document.category, document.region, document.aliases) == ("Aquatic or semi-aquatic", "Lake 0", ("Old AC/DC beast",))
         assert document.text == (
             "The story of AC/DC beast, number 0.\n\n## Infobox\n\n- AC/DC beast\n- Country: Scotland\n\n## History\n\nFirst seen in 1933."
@@ -454,8 +454,8 @@ class TestFailures:
                 "got none but what surrounds",
                 id="chrome",
             ),
-            pytest.param(lambda h: h.begin({"Content-Length": "200000000"}), r"at most 10,000,000 bytes", id="200 MB"),
-            pytest.param(lambda h: h.begin({"Content-Length": "10"}), "broke off, 3 times", id="broken off"),
+            pytest.param(lambda h: h.cut({"Content-Length": "200000000"}), r"at most 10,000,000 bytes", id="200 MB"),
+            pytest.param(lambda h: h.cut({"Content-Length": "10"}), "broke off, 3 times", id="broken off"),
             pytest.param(
                 lambda h: h.send(404, '{"httpReason": "Not Found"}', {"Content-Type": "application/json"}), "404 Not Found", id="gone"
             ),
