@@ -2,10 +2,13 @@
 
 import gzip
 import json
+import os
 import socket
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 
 from sitt_core.errors import InvalidInput, SourceError
 from sitt_core.sources import wire
-from sitt_core.sources.fetch import Fetched, Fetcher, Limits, require_contact, text_of, user_agent
+from sitt_core.sources.fetch import Fetched, Fetcher, Limits, fetched_size, prune_fetched, require_contact, text_of, user_agent
 from sitt_core.sources.wire import is_public
 from tests.fakes.site import START, FakeSite, Handler
 
@@ -225,6 +228,87 @@ class TestCache:
         fetcher = make(cache_dir=tmp_path / "file")
         assert [fetcher.get(f"{site.url}/a").body for _ in range(2)] == [b"a", b"a"]
         assert site.times() == [1.0]
+
+
+class TestPruning:
+    """Replies that nobody uses any more go; their files' times say who uses them."""
+
+    @staticmethod
+    def age(folder: Path, days: float, *, name: str = "*") -> None:
+        """Makes the files look as if they had not been touched for so long."""
+        for file in folder.glob(f"replies/*/{name}"):
+            os.utime(file, (time.time() - days * 86_400,) * 2)
+
+    def test_what_is_used_stays(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """Read without asking, by `kept`, or asked about and still so: each makes a reply young again; the others go."""
+        site.pages = dict.fromkeys(("/read", "/kept", "/unread"), "x" * 1000) | {"/asked": tagged}
+        fetcher = make()
+        for path in site.pages:
+            fetcher.get(site.url + path)
+        self.age(tmp_path, 31)
+        entries, size = fetched_size(tmp_path)
+        assert entries == 4
+        assert size == sum(file.stat().st_size for file in tmp_path.glob("replies/*/*"))
+        fetcher.get(f"{site.url}/read", revalidate=False)
+        assert fetcher.kept(f"{site.url}/kept") is not None
+        assert fetcher.get(f"{site.url}/asked").cached
+        removed, freed = prune_fetched(tmp_path, older_than=timedelta(days=30))
+        assert removed == 1
+        assert 1000 < freed < 2000
+        assert fetched_size(tmp_path) == (3, size - freed)
+        assert [fetcher.kept(site.url + path) is not None for path in site.pages] == [True, True, False, True]
+        assert prune_fetched(tmp_path, older_than=timedelta(days=30)) == (0, 0)
+        assert fetcher.get(f"{site.url}/unread").body == b"x" * 1000
+
+    def test_while_another_fetches(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """A reply that is pruned between its reading and the server's "still so" is whole all the same, and kept again."""
+
+        def pruned(handler: Handler) -> None:
+            self.age(tmp_path, 31)
+            removed.append(prune_fetched(tmp_path, older_than=timedelta(days=30))[0])
+            tagged(handler)
+
+        removed: list[int] = []
+        site.pages = {"/a": tagged}
+        make().get(f"{site.url}/a")
+        site.pages = {"/a": pruned}
+        got = make().get(f"{site.url}/a")
+        assert (removed, got.cached, got.body) == ([1], True, b"tagged")
+        assert fetched_size(tmp_path)[0] == 1
+
+    def test_fetchers_and_pruners_side_by_side(self, site: FakeSite, tmp_path: Path) -> None:
+        """Whatever the order in which files are written, read and removed, every reply is the right one and whole."""
+        site.pages = {f"/{number}": str(number) * 5000 for number in range(4)}
+
+        def fetch() -> list[bytes]:
+            with Fetcher(user_agent="x", cache_dir=tmp_path, interval=0, allow_private=True) as fetcher:
+                return [fetcher.get(site.url + path, revalidate=False).body for path in list(site.pages) * 15]
+
+        with ThreadPoolExecutor() as threads:
+            fetching = [threads.submit(fetch) for _ in range(2)]
+            while not all(each.done() for each in fetching):
+                prune_fetched(tmp_path, older_than=timedelta())
+        assert [each.result() for each in fetching] == [[str(page).encode() * 5000 for page in range(4)] * 15] * 2
+
+    def test_files_that_are_being_written(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """Half of a reply of a process at work stays; of one that has ended it goes. What is not the cache's is left alone."""
+        site.pages = {"/a": "a"}
+        make().get(f"{site.url}/a")
+        (folder,) = (tmp_path / "replies").iterdir()
+        (folder / "tmpabc").write_bytes(b"12345")
+        assert prune_fetched(tmp_path, older_than=timedelta())[0] == 1
+        assert (folder / "tmpabc").exists()
+        self.age(tmp_path, 2, name="tmp*")
+        assert fetched_size(tmp_path) == (0, 5)
+        assert prune_fetched(tmp_path, older_than=timedelta()) == (0, 5)
+        assert any((tmp_path / "hosts").iterdir())
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        """A folder that is none yet holds nothing; a negative time is refused."""
+        assert fetched_size(tmp_path / "none") == (0, 0)
+        assert prune_fetched(tmp_path / "none", older_than=timedelta(days=1)) == (0, 0)
+        with pytest.raises(InvalidInput, match="0 or more"):
+            prune_fetched(tmp_path, older_than=timedelta(days=-1))
 
 
 class TestSecrets:
