@@ -74,7 +74,8 @@ class Failure:
 class Listing:
     """What a source holds now. Only a `complete` listing may retire documents that it no longer names.
 
-    `notices` are what a reader should know of the whole, a sentence each.
+    `notices` are what a reader should know of the whole, a sentence each. `why_incomplete` says of one that is not complete
+    what it lacks, as a clause: "the sitemap /b.xml could not be read".
     """
 
     origin: str
@@ -82,6 +83,7 @@ class Listing:
     failures: tuple[Failure, ...] = ()
     complete: bool = True
     notices: tuple[str, ...] = ()
+    why_incomplete: str = ""
 
 
 @dataclass(frozen=True, slots=True)

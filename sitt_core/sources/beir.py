@@ -38,7 +38,7 @@ def read_beir(folder: Path, *, origin: str, stored: Iterable[Document] = ()) -> 
     known = {document.id: document for document in stored if document.origin == origin}
     documents: dict[str, Document] = {}
     failures: list[Failure] = []
-    complete = True
+    nameless: list[int] = []
     for number, line in _lines(file):
         id_ = ""
         try:
@@ -53,11 +53,16 @@ def read_beir(folder: Path, *, origin: str, stored: Iterable[Document] = ()) -> 
                 old = _document(entry, id_, origin=origin, prefix=folder.name, revision=revision)
             documents[id_] = old
         except SourceError as error:
-            complete = complete and id_ != ""
+            nameless += [] if id_ else [number]
             failures.append(Failure(id_, f"line {number}: {error}") if id_ else Failure(f"{CORPUS_FILE}, line {number}", str(error)))
     if not documents and not failures:
         raise SourceError(expected="documents, one a line", got=f"a blank {CORPUS_FILE}", remedy="Check that the collection is whole.")
-    return Listing(origin, tuple(documents.values()), tuple(failures), complete)
+    why = f"line {nameless[0]:,} of {CORPUS_FILE} has no id that can be read{_and_more(nameless)}" if nameless else ""
+    return Listing(origin, tuple(documents.values()), tuple(failures), not nameless, why_incomplete=why)
+
+
+def _and_more(numbers: list[int]) -> str:
+    return f", nor have {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
 
 
 def _corpus_file(folder: Path) -> Path:

@@ -90,7 +90,8 @@ def read_folder(
     """
     root = _folder(folder)
     files, failures = _files(root)
-    complete = not failures
+    unlisted = [failure.id for failure in failures]
+    complete = not unlisted
     if complete and not files:
         raise SourceError(
             expected=f"a folder with Markdown files ({', '.join(SUFFIXES)})",
@@ -119,7 +120,8 @@ def read_folder(
                 documents.append(read_markdown(data, name=name, origin=origin, attribution=attribution))
         except SourceError as error:
             failures.append(Failure(_printable(name), str(error)))
-    return Listing(origin, tuple(documents), tuple(failures), complete)
+    why = f"the folder {unlisted[0]} could not be listed" if unlisted else ""
+    return Listing(origin, tuple(documents), tuple(failures), complete, why_incomplete=why)
 
 
 def _folder(folder: Path) -> Path:

@@ -128,7 +128,8 @@ def test_a_line_without_an_id_is_told_by_its_number(tmp_path: Path, line: object
     assert [failure.id for failure in listing.failures] == ["corpus.jsonl, line 2"]
     with pytest.raises(SourceError, match=words):
         raise SourceError(expected="", got=listing.failures[0].reason, remedy="")
-    assert not listing.complete
+    assert (listing.complete, listing.why_incomplete) == (False, "line 2 of corpus.jsonl has no id that can be read")
+    assert read(tmp_path, line, line).why_incomplete == "line 1 of corpus.jsonl has no id that can be read, nor have 1 more"
 
 
 @pytest.mark.parametrize(
