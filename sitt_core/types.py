@@ -74,8 +74,8 @@ class Failure:
 class Listing:
     """What a source holds now. Only a `complete` listing may retire documents that it no longer names.
 
-    `why_incomplete` says in a clause what is missing from one that is not; `notices` are what a reader should know of the
-    whole, a sentence each.
+    `notices` are what a reader should know of the whole, a sentence each. `why_incomplete` says of one that is not complete
+    what it lacks, as a clause: "the sitemap /b.xml could not be read".
     """
 
     origin: str

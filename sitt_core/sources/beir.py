@@ -4,14 +4,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from sitt_core.errors import SourceError, shown
 from sitt_core.sources.markdown import outline
-from sitt_core.text import normalise, sha256_text
+from sitt_core.sources.outline import document_hash
+from sitt_core.text import normalise
 from sitt_core.types import Document, Failure, Listing, Source
 
 CORPUS_FILE = "corpus.jsonl"
@@ -38,7 +38,7 @@ def read_beir(folder: Path, *, origin: str, stored: Iterable[Document] = ()) -> 
     known = {document.id: document for document in stored if document.origin == origin}
     documents: dict[str, Document] = {}
     failures: list[Failure] = []
-    complete = True
+    nameless: list[int] = []
     for number, line in _lines(file):
         id_ = ""
         try:
@@ -53,11 +53,16 @@ def read_beir(folder: Path, *, origin: str, stored: Iterable[Document] = ()) -> 
                 old = _document(entry, id_, origin=origin, prefix=folder.name, revision=revision)
             documents[id_] = old
         except SourceError as error:
-            complete = complete and id_ != ""
+            nameless += [] if id_ else [number]
             failures.append(Failure(id_, f"line {number}: {error}") if id_ else Failure(f"{CORPUS_FILE}, line {number}", str(error)))
     if not documents and not failures:
         raise SourceError(expected="documents, one a line", got=f"a blank {CORPUS_FILE}", remedy="Check that the collection is whole.")
-    return Listing(origin, tuple(documents.values()), tuple(failures), complete)
+    why = f"line {nameless[0]:,} of {CORPUS_FILE} has no id that can be read{_and_more(nameless)}" if nameless else ""
+    return Listing(origin, tuple(documents.values()), tuple(failures), not nameless, why_incomplete=why)
+
+
+def _and_more(numbers: list[int]) -> str:
+    return f", nor have {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
 
 
 def _corpus_file(folder: Path) -> Path:
@@ -152,7 +157,7 @@ def _document(entry: Mapping[str, Any], id_: str, *, origin: str, prefix: str, r
         text=text,
         sections=sections,
         blocks=blocks,
-        sha256=sha256_text(json.dumps([title, asdict(source), text], sort_keys=True)),
+        sha256=document_hash(title, source, text),
         revision=revision,
         origin=origin,
     )

@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.replies import Cache, Fetched, cache_key, text_of
 from sitt_core.sources.wire import Wires
 
-__all__ = ["Fetched", "Fetcher", "Limits", "require_contact", "text_of", "user_agent"]
+__all__ = ["Fetched", "Fetcher", "Limits", "fetched_size", "prune_fetched", "require_contact", "text_of", "user_agent"]
 
 VERSION = "0.1"
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -83,6 +83,25 @@ def user_agent(contact: str = "") -> str:
     return f"SITTLab/{VERSION}{operator} requests/{requests.__version__}"
 
 
+def fetched_size(cache_dir: Path) -> tuple[int, int]:
+    """How many replies fetchers keep in a folder, and the bytes that they take; (0, 0) for a folder that is not there."""
+    return _cache_of(cache_dir).size()
+
+
+def prune_fetched(cache_dir: Path, *, older_than: timedelta) -> tuple[int, int]:
+    """Removes the replies that no fetcher has read or asked about for so long; how many they were, and their bytes.
+
+    Other processes may fetch meanwhile: they find a reply whole or not at all. Raises InvalidInput for a negative time.
+    """
+    if older_than < timedelta():
+        raise InvalidInput(expected="a time of 0 or more", got=str(older_than), remedy="Give the days that a reply may lie unused.")
+    return _cache_of(cache_dir).prune(older_than=older_than.total_seconds())
+
+
+def _cache_of(cache_dir: Path) -> Cache:
+    return Cache(cache_dir / "replies")
+
+
 class Fetcher:
     """Gets addresses, one after another: each host is asked at most every `interval` seconds, by all processes that share `cache_dir`.
 
@@ -104,7 +123,7 @@ class Fetcher:
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.interval, self.retries, self.limits = interval, retries, limits
-        self._cache = Cache(cache_dir / "replies") if cache_dir else None
+        self._cache = _cache_of(cache_dir) if cache_dir else None
         self._hosts = cache_dir / "hosts" if cache_dir else None
         self._next: dict[str, float] = {}
         self._clock, self._sleep, self._report = clock, sleep, report

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,7 +16,8 @@ from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.fetch import Fetched, Fetcher
 from sitt_core.sources.markdown import body_of, outline
 from sitt_core.sources.options import parse_options, switch
-from sitt_core.text import decode, normalise, sha256_text
+from sitt_core.sources.outline import document_hash
+from sitt_core.text import decode, normalise
 from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
 
 VERSION = 1
@@ -122,7 +123,7 @@ class _Reading:
     report: Report
     documents: dict[str, Document] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
-    complete: bool = True
+    lacking: str = ""
     limit: str = ""
     free_again: float = 0.0
     left: str = ""
@@ -147,9 +148,10 @@ class _Reading:
                 self.failures.append(Failure(facts.id, "not read: GitHub's rate limit was reached before"))
         if self.limit:
             self.failures.insert(0, Failure("rate limit", f"{self.limit} {unread:,} of {total:,} were not read."))
-            self.complete = False
+            self.lacking = self.lacking or f"GitHub's rate limit was reached before {unread:,} of {total:,} were read"
         notices = (f"GitHub's rate limit: {self.left}.",) if self.left else ()
-        return Listing(self.account.origin, tuple(self.documents.values()), tuple(self.failures), self.complete, notices)
+        documents, failures = tuple(self.documents.values()), tuple(self.failures)
+        return Listing(self.account.origin, documents, failures, not self.lacking, notices, self.lacking)
 
     def _is_wanted(self, repository: Mapping[str, Any]) -> bool:
         return (self.account.forks or not repository.get("fork")) and (self.account.archived or not repository.get("archived"))
@@ -182,21 +184,28 @@ class _Reading:
                 if not isinstance(page, list):
                     raise _unlike(url, "a list of repositories", page)
                 found |= {each["full_name"].lower(): each for each in page if _is_repository(each)}
+                if not all(map(_is_repository, page)):
+                    self._lack("an entry of the list of repositories could not be read")
                 following = _NEXT.search(fetched.headers.get("link", "")) if fetched else None
                 if not following:
                     break
                 url = self._checked(following[1])
+            else:
+                self._lack(f"the limit of {MAX_PAGES:,} pages of the list of repositories was met")
         except SourceError as error:
-            self.failures.append(Failure("repositories", str(error)))
-            self.complete = False
+            self._lack("a page of the list of repositories could not be read", str(error))
         except _Limited:
-            self.complete = False
+            self.lacking = "GitHub's rate limit was reached before the repositories were listed"
         counted = profile.get("public_repos")
-        if self.complete and isinstance(counted, int) and len(found) < counted:
-            reason = f"GitHub counts {counted:,} and lists {len(found):,}, so that none can be taken for removed"
-            self.failures.append(Failure("repositories", reason))
-            self.complete = False
+        if not self.lacking and isinstance(counted, int) and len(found) < counted:
+            reason = f"GitHub counts {counted:,} repositories and lists {len(found):,}"
+            self._lack(reason, f"{reason}, so that none can be taken for removed")
         return found
+
+    def _lack(self, why: str, reason: str = "") -> None:
+        """Notes that the list of repositories is not whole."""
+        self.lacking = why
+        self.failures.append(Failure("repositories", reason or why))
 
     def _checked(self, url: str) -> str:
         """The address of the next page, which must be the API's own: it is sent the token."""
@@ -221,7 +230,7 @@ class _Reading:
             text=text,
             sections=sections,
             blocks=blocks,
-            sha256=sha256_text(json.dumps([facts.title, asdict(source), text], sort_keys=True)),
+            sha256=document_hash(facts.title, source, text),
             # The link to the README as it was read; what follows # says under which facts it need not be read again.
             revision=f"{readme.permalink}#{facts.revision}" if readme and readme.permalink else facts.revision,
             fetched_at=self.fetcher.now(),

@@ -1,13 +1,14 @@
 """How a tree of HTML becomes a canonical text: headings, paragraphs, lists and tables in Markdown's manner, with exact offsets."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sitt_core.errors import SourceError
+from sitt_core.sources.outline import Headings, Outline, Writer
 from sitt_core.text import normalise_counted
-from sitt_core.types import Block, BlockKind, Section
+from sitt_core.types import BlockKind
 
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 200
@@ -45,16 +46,6 @@ _IN_TABLES = {
     "tfoot": named("tr"),
     "tr": named("td th"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A canonical text with its sections, which partition it, and its blocks; `taken` counts the characters left out as invisible."""
-
-    text: str
-    sections: tuple[Section, ...]
-    blocks: tuple[Block, ...]
-    taken: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse_html(html: str) -> Any:
@@ -179,45 +170,25 @@ def header_rows(grid: Sequence[Sequence[Any]]) -> int:
 
 @dataclass
 class _Reader:
-    """Walks a tree once, writing blocks; `path` are the headings above, by level."""
+    """Walks a tree once, writing blocks."""
 
     dropped: Callable[[Any], bool]
     cut: frozenset[str]
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-    blocks: list[Block] = field(default_factory=list)
-    starts: list[tuple[int, tuple[tuple[int, str], ...]]] = field(default_factory=list)
+    writer: Writer = field(default_factory=Writer)
     run: list[str] = field(default_factory=list)
-    path: tuple[tuple[int, str], ...] = ()
-    written: tuple[tuple[int, str], ...] | None = None
     cut_at: int = 0
     flat: int = 0
-    boxes: list[Any] = field(default_factory=list)
+    boxes: list[tuple[Headings, Any]] = field(default_factory=list)
     taken: dict[str, int] = field(default_factory=dict)
 
     def outline(self) -> Outline:
-        text = "".join(self.parts)
-        self.starts = self.starts or [(0, ())]
-        ends = [*(start for start, _ in self.starts[1:]), len(text)]
-        sections = [
-            Section(tuple(heading for _, heading in path), path[-1][0] if path else 0, start, end)
-            for (start, path), end in zip(self.starts, ends, strict=True)
-        ]
-        return Outline(text, tuple(sections), tuple(self.blocks), self.taken)
+        return self.writer.outline(taken=self.taken)
 
     def add(self, kind: BlockKind, text: str, *, gap: str = "\n\n") -> None:
-        """Appends a block; a section begins with a heading, and where the text goes on in the one above."""
+        """Appends a block, unless it says nothing or is of what is cut."""
         text = self.normal(text).strip()
-        if not text or self.cut_at:
-            return
-        gap = gap if self.parts else ""
-        start = self.length + len(gap)
-        if kind == "heading" or self.written != self.path:
-            self.starts.append((start if self.starts else 0, self.path))
-            self.written = self.path
-        self.parts += [gap, text]
-        self.length = start + len(text)
-        self.blocks.append(Block(kind, start, self.length))
+        if text and not self.cut_at:
+            self.writer.add(kind, text, gap=gap)
 
     def normal(self, text: str) -> str:
         """The text in its normal form, what that takes out counted."""
@@ -318,22 +289,24 @@ class _Reader:
 
     def heading(self, level: int, title: str) -> None:
         """Begins a section, or what is cut; without words it is none."""
+        title = " ".join(self.normal(title).split())
         if not title or (self.cut_at and level > self.cut_at):
             return
         self.write_infoboxes()
         self.cut_at = level if plain_title(title) in self.cut else 0
-        title = " ".join(self.normal(title).split())
-        self.path = (*(above for above in self.path if above[0] < level), (level, title))
-        self.add("heading", f"{'#' * level} {title}")
+        if self.cut_at:
+            self.writer.descend(level, title)
+        else:
+            self.writer.heading(level, title)
 
     def section(self, element: Any) -> None:
         """A section element: behind its end the text is of the section around it again."""
-        path, cut_at = self.path, self.cut_at
+        path, cut_at = self.writer.path, self.cut_at
         self.visit(element)
         self.flush()
-        if self.path != path:
+        if self.writer.path != path:
             self.write_infoboxes()
-            self.path, self.cut_at = path, cut_at
+            self.writer.path, self.cut_at = path, cut_at
 
     def skip(self, element: Any) -> None:
         """Looks for headings alone in what is cut: one may end it."""
@@ -408,7 +381,7 @@ class _Reader:
     def table(self, table: Any) -> None:
         """A table of data row by row; an infobox is kept for the end of its section; a table for layout is what it holds."""
         if "infobox" in classes(table):
-            self.boxes.append((self.path, table))
+            self.boxes.append((self.writer.path, table))
             return
         for caption in table.iterchildren("caption"):
             if not self.dropped(caption):
@@ -472,13 +445,13 @@ class _Reader:
         """The infoboxes of the section that ends here, each a section under it."""
         boxes, self.boxes = self.boxes, []
         for path, box in boxes:
-            before, self.path = self.path, (*path, (path[-1][0] + 1 if path else 2, INFOBOX))
+            before, self.writer.path = self.writer.path, path
             told = list(self.pairs(box))
             if told and not self.cut_at:
-                self.add("heading", f"{'#' * self.path[-1][0]} {INFOBOX}")
+                self.writer.heading(path[-1][0] + 1 if path else 2, INFOBOX)
                 for number, line in enumerate(told):
                     self.add("item", f"- {line}", gap="\n" if number else "\n\n")
-            self.path = before
+            self.writer.path = before
 
 
 def _is_title(row: Sequence[Any]) -> bool:

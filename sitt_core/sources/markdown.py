@@ -2,12 +2,11 @@
 
 import functools
 import hashlib
-import json
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from sitt_core.errors import SourceError, shown
-from sitt_core.text import decode, normalise, sha256_text
+from sitt_core.sources.outline import document_hash, sections_at
+from sitt_core.text import decode, normalise
 from sitt_core.types import Block, BlockKind, Document, Failure, Listing, Section, Source
 
 VERSION = 2
@@ -90,7 +90,8 @@ def read_folder(
     """
     root = _folder(folder)
     files, failures = _files(root)
-    complete = not failures
+    unlisted = [failure.id for failure in failures]
+    complete = not unlisted
     if complete and not files:
         raise SourceError(
             expected=f"a folder with Markdown files ({', '.join(SUFFIXES)})",
@@ -119,7 +120,8 @@ def read_folder(
                 documents.append(read_markdown(data, name=name, origin=origin, attribution=attribution))
         except SourceError as error:
             failures.append(Failure(_printable(name), str(error)))
-    return Listing(origin, tuple(documents), tuple(failures), complete)
+    why = f"the folder {unlisted[0]} could not be listed" if unlisted else ""
+    return Listing(origin, tuple(documents), tuple(failures), complete, why_incomplete=why)
 
 
 def _folder(folder: Path) -> Path:
@@ -208,7 +210,6 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
     about = {key: front.texts.get(key, "") for key in ("category", "region", "see_also")}
     countries, aliases = (front.lists.get(key, ()) for key in LIST_KEYS)
     source = _source(front, title, name=name, attribution=attribution)
-    sha256 = sha256_text(json.dumps([title, asdict(source), about, countries, aliases, text], sort_keys=True))
     return Document(
         id=name,
         title=title,
@@ -216,7 +217,7 @@ def read_markdown(data: bytes, *, name: str, origin: str = "", attribution: Attr
         text=text,
         sections=sections,
         blocks=blocks,
-        sha256=sha256,
+        sha256=document_hash(title, source, text, about, countries, aliases),
         revision=_revision(data, name, attribution),
         countries=countries,
         aliases=aliases,
@@ -348,17 +349,6 @@ def outline(text: str) -> tuple[tuple[Section, ...], tuple[Block, ...]]:
         if token.type == "heading_open" and token.level == 0 and token.map
     ]
     return tuple(sections_at(text, headings)), tuple(_with_gaps(text, list(_blocks(text, tokens, lines))))
-
-
-def sections_at(text: str, headings: Sequence[tuple[int, int, str]]) -> Iterator[Section]:
-    """From `(offset, level, heading)` in order: the lead, then each heading's reach to the next heading of any level."""
-    if not headings or headings[0][0] > 0:
-        yield Section((), 0, 0, headings[0][0] if headings else len(text))
-    above: list[tuple[int, str]] = []
-    ends = [*(offset for offset, _, _ in headings[1:]), len(text)]
-    for (start, level, heading), end in zip(headings, ends, strict=False):
-        above = [*(pair for pair in above if pair[0] < level), (level, heading)]
-        yield Section(tuple(words for _, words in above if words), level, start, end)
 
 
 def _blocks(text: str, tokens: Sequence[Token], lines: Sequence[int]) -> Iterator[Block]:

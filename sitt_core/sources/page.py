@@ -1,28 +1,28 @@
 """How a page of HTML becomes a document: its main text without what surrounds it, headings, lists and tables kept."""
 
 import functools
-import json
 import logging
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from sitt_core.errors import SourceError, shown
-from sitt_core.sources.markdown import sections_at
-from sitt_core.text import normalise, sha256_text
-from sitt_core.types import Block, BlockKind, Document, Section, Source
+from sitt_core.sources.outline import Outline, Writer, document_hash
+from sitt_core.text import normalise
+from sitt_core.types import Document, Source
 
-VERSION = 1
+VERSION = 2
 """Raised when the same page would become another document, with other sections or blocks."""
 NOT_STATED = "not stated"
 MAX_ELEMENTS = 50_000
 """A page of more is refused: what finds the main text has no limit of its own."""
 MAX_DEPTH = 240
+_TOO_DEEP = f"boolean({'/*' * (MAX_DEPTH + 1)})"
 MAX_INLINE = 4000
 """A paragraph with more elements in it takes trafilatura more than a second, and four times as long for twice as many."""
+_TOO_MANY_INLINE = f"boolean(//p[count(.//*) > {MAX_INLINE}])"
 MANY_SPANS = 200
 MAX_SPAN = 30
 """A cell that says it spans more columns spans one."""
@@ -34,6 +34,13 @@ ERROR_PAGE_WORDS = 200
 """A page that is titled like an error is one unless its text has more words than this."""
 CLEARLY = 0.4
 """A main text with this share of the page's words is it; of a smaller one trafilatura is asked to make sure."""
+NEARLY_ALL = 0.9
+"""A main text with this share of what its frame holds has left nothing out."""
+QUICKENED = (
+    *("OVERALL_DISCARD_XPATH", "TEASER_DISCARD_XPATH", "DISCARD_IMAGE_ELEMENTS", "RAW_TREE_PRUNE_XPATH"),
+    *("REMOVE_COMMENTS_AND_LISTS_XPATH", "BODY_XPATH"),
+)
+"""trafilatura's searches that every page goes through."""
 MAX_TITLE = 300
 MAX_LICENSE = 200
 
@@ -41,6 +48,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _SPANS = ("span", "font", "wbr", "nobr")
 _AROUND = frozenset({"header", "footer", "nav", "aside", "script", "style"})
 _BLANK = re.compile(r"[ \t\n]+")
+_ATTRIBUTE_TEST = re.compile(r"re:test\((@[\w|@-]+),")
 _LEVEL = re.compile(r"h([1-6])")
 _CREATIVE_COMMONS = re.compile(r"https?://(?:www\.)?creativecommons\.org/(licenses|publicdomain)/([a-z+-]+)/(\d\.\d)", re.IGNORECASE)
 _LICENSE_NAMES = (
@@ -62,29 +70,6 @@ _ERROR_TITLE = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Writer:
-    """A text as it grows, with where its blocks and headings are."""
-
-    blocks: list[Block] = field(default_factory=list)
-    headings: list[tuple[int, int, str]] = field(default_factory=list)
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-
-    def add(self, kind: BlockKind, text: str, *, gap: str = "\n\n") -> int:
-        """Appends a block and says where it begins."""
-        gap = gap if self.parts else ""
-        start = self.length + len(gap)
-        self.parts += [gap, text]
-        self.length = start + len(text)
-        self.blocks.append(Block(kind, start, self.length))
-        return start
-
-    def outlined(self) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
-        text = "".join(self.parts)
-        return text, tuple(sections_at(text, self.headings)), tuple(self.blocks)
-
-
 def read_page(
     html: str, *, id_: str, url: str, origin: str, revision: str, fetched_at: str, hosts: frozenset[str] | None = None
 ) -> Document:
@@ -96,17 +81,17 @@ def read_page(
     tree = _parsed(html)
     title = _title(tree) or urlsplit(url).path.strip("/") or url
     body = _main_text(tree)
-    text, sections, blocks = _outlined(body) if body is not None else ("", (), ())
-    _require_article(title, text)
+    outline = _outlined(body) if body is not None else Outline("", (), ())
+    _require_article(title, outline.text)
     source = Source(title, canonical_url(tree, url, hosts=hosts), _license(tree, url))
     return Document(
         id=id_,
         title=title,
         source=source,
-        text=text,
-        sections=sections,
-        blocks=blocks,
-        sha256=sha256_text(json.dumps([title, asdict(source), text], sort_keys=True)),
+        text=outline.text,
+        sections=outline.sections,
+        blocks=outline.blocks,
+        sha256=document_hash(title, source, outline.text),
         revision=revision,
         fetched_at=fetched_at,
         origin=origin,
@@ -116,33 +101,42 @@ def read_page(
 def _parsed(html: str) -> Any:
     """The page's tree; SourceError when there is none, or more of it than can be looked through."""
     from lxml import etree
-    from lxml.html import HTMLParser, document_fromstring
+    from lxml.html import document_fromstring
 
     try:
-        tree = document_fromstring(html.encode("utf-8", "replace"), parser=HTMLParser(encoding="utf-8"))
+        tree = document_fromstring(html.encode("utf-8", "replace"), parser=_parser())
     except (etree.LxmlError, ValueError, AssertionError) as error:
         raise SourceError(expected="a page of HTML", got=f"what is none: {error}", remedy="Open the address in a browser.") from None
-    elements = depth = 0
-    for event, _ in etree.iterwalk(tree, events=("start", "end")):
-        elements, depth = (elements + 1, depth + 1) if event == "start" else (elements, depth - 1)
-        if elements > MAX_ELEMENTS or depth > MAX_DEPTH:
-            raise SourceError(
-                expected=f"a page of at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} in one another",
-                got="more of them",
-                remedy="Leave the page out.",
-            )
+    if tree.xpath("count(//*)") > MAX_ELEMENTS or tree.xpath(_TOO_DEEP):
+        raise SourceError(
+            expected=f"a page of at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} in one another",
+            got="more of them",
+            remedy="Leave the page out.",
+        )
     _join_spans(tree)
-    for cell in tree.iter("td", "th"):
+    for cell in tree.xpath("//td[@colspan] | //th[@colspan]"):
         # trafilatura writes as many empty cells as a cell says it spans, up to a thousand.
-        if not re.fullmatch(r"\s*[0-9]{1,2}\s*", cell.get("colspan", "1")) or int(cell.get("colspan", "1")) > MAX_SPAN:
+        if not re.fullmatch(r"\s*[0-9]{1,2}\s*", cell.get("colspan")) or int(cell.get("colspan")) > MAX_SPAN:
             del cell.attrib["colspan"]
-    if any(sum(1 for _ in paragraph.iterdescendants()) > MAX_INLINE for paragraph in tree.iter("p")):
+    if tree.xpath(_TOO_MANY_INLINE):
         raise SourceError(
             expected=f"a page of at most {MAX_INLINE:,} links and other elements in a paragraph",
             got="more of them",
             remedy="Leave the page out.",
         )
     return tree
+
+
+def _parser() -> Any:
+    """lxml's parser of HTML; every element is of the class that trafilatura needs, which lxml.html would look up for each."""
+    from lxml import etree
+    from lxml.html import HtmlComment, HtmlElement, HtmlEntity, HtmlProcessingInstruction
+
+    parser = etree.HTMLParser(encoding="utf-8")
+    parser.set_element_class_lookup(
+        etree.ElementDefaultClassLookup(element=HtmlElement, comment=HtmlComment, pi=HtmlProcessingInstruction, entity=HtmlEntity)
+    )
+    return parser
 
 
 def _join_spans(tree: Any) -> None:
@@ -165,23 +159,40 @@ def _join_spans(tree: Any) -> None:
 
 def _main_text(tree: Any) -> Any:
     """trafilatura's tree of the main text, or None."""
-    found = _extracted(tree, fast=True)
-    if _length(found) < CLEARLY * _length(tree):
-        found = _extracted(tree)  # compared with what two other methods find
+    most = _length(tree)
+    headed = next(tree.iter(*_HEADINGS), None) is not None
     # Where no container is marked as the article's, trafilatura takes paragraphs alone (adbar/trafilatura#774, open at 2.3.1).
-    if (found is None or found.find(".//head") is None) and next(tree.iter(*_HEADINGS), None) is not None:
-        framed = _extracted(_framed(tree))
-        if framed is not None and framed.find(".//head") is not None and _length(framed) >= _length(found):
+    if headed and not _is_marked(tree):
+        framed, inside = _framed(tree)
+        found = _extracted(framed, fast=True)
+        if _is_headed(found) and _length(found) >= NEARLY_ALL * inside:
+            return found
+    found = _extracted(tree, fast=True)
+    if _length(found) < CLEARLY * most:
+        found = _extracted(tree)  # compared with what two other methods find
+    if headed and not _is_headed(found):
+        framed = _extracted(_framed(tree)[0])
+        if _is_headed(framed) and _length(framed) >= _length(found):
             return framed
     return found
+
+
+def _is_marked(tree: Any) -> bool:
+    """Whether trafilatura knows an element for the article's container."""
+    from trafilatura.xpaths import BODY_XPATH
+
+    return next(tree.iter("article", "main"), None) is not None or any(container(tree) for container in BODY_XPATH)
+
+
+def _is_headed(body: Any) -> bool:
+    return body is not None and body.find(".//head") is not None
 
 
 def _length(tree: Any) -> int:
     """The characters of a tree's text, scripts and styles left out."""
     if tree is None:
         return 0
-    silent = sum(len(element.text or "") for element in tree.iter("script", "style"))
-    return sum(map(len, tree.itertext())) - silent
+    return int(tree.xpath("string-length()")) - sum(len(element.text or "") for element in tree.iter("script", "style"))
 
 
 @functools.cache
@@ -194,9 +205,32 @@ def _settings() -> Any:
     return config
 
 
+@functools.cache
+def _quicken() -> None:
+    """Spares trafilatura, for the life of the process, a look at each attribute that an element does not have.
+
+    Its searches for what surrounds a text ask Python's regular expressions, three times for every element, most of them about
+    nothing: half of the time that a page takes (2.3.1). What they find stays the same, since no such expression is true of nothing.
+    """
+    from trafilatura import xpaths
+
+    for searches in (getattr(xpaths, name) for name in QUICKENED):
+        searches[:] = map(quickened, searches)
+
+
+def quickened(search: Any) -> Any:
+    """A search of XPath for elements by their attributes that finds the same, but passes those over that have none to test."""
+    from lxml.etree import XPath
+    from trafilatura.xpaths import REGEXP_NS
+
+    tested = _ATTRIBUTE_TEST.sub(r"\1 and \g<0>", search.path)
+    return XPath(tested.replace(".//*[", ".//*[@*][", 1), namespaces={"re": REGEXP_NS})
+
+
 def _extracted(tree: Any, *, fast: bool = False) -> Any:
     from trafilatura import bare_extraction
 
+    _quicken()
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it writes a warning for every page without text
     try:
         # Of its formats "xml" alone spares it writing out a text that nobody reads; what is returned is the tree.
@@ -212,26 +246,29 @@ def _extracted(tree: Any, *, fast: bool = False) -> Any:
     return None if found is None or isinstance(found, dict) else found.body
 
 
-def _framed(tree: Any) -> Any:
-    """A copy of the page in which what holds all its paragraphs, headers, footers and navigation aside, is an article element."""
+def _framed(tree: Any) -> tuple[Any, int]:
+    """A copy of the page in which what holds all its paragraphs, headers, footers and navigation aside, is an article element.
+
+    With it comes how many characters that holds, those of what is around a text not counted.
+    """
     page = deepcopy(tree)
     paths = []
-    for element in page.iter("p", "li", *_HEADINGS):
-        above = [*element.iterancestors()][::-1]
+    for parent in dict.fromkeys(element.getparent() for element in page.iter("p", "li", *_HEADINGS)):
+        above = [parent, *parent.iterancestors()][::-1]
         if not any(each.tag in _AROUND for each in above):
             paths.append(above)
     shared = [level[0] for level in zip(*paths, strict=False) if all(each is level[0] for each in level)]
     if not shared or shared[-1].tag == "html":
-        return page
-    if shared[-1].tag != "body":
-        shared[-1].tag = "article"
-        return page
-    body = shared[-1]
-    article = body.makeelement("article")
-    article.text, body.text = body.text, None
-    article.extend([child for child in body if child.tag not in _AROUND])
-    body.append(article)
-    return page
+        return page, _length(page)
+    article = shared[-1]
+    if article.tag == "body":
+        body, article = article, article.makeelement("article")
+        article.text, body.text = body.text, None
+        article.extend([child for child in body if child.tag not in _AROUND])
+        body.append(article)
+    article.tag = "article"
+    around = sum(int(each.xpath("string-length()")) for each in article.iter(*_AROUND))
+    return page, int(article.xpath("string-length()")) - around
 
 
 def _require_article(title: str, text: str) -> None:
@@ -323,26 +360,25 @@ def _one_line(text: str) -> str:
     return " ".join(normalise(text).split())
 
 
-def _outlined(body: Any) -> tuple[str, tuple[Section, ...], tuple[Block, ...]]:
+def _outlined(body: Any) -> Outline:
     """trafilatura's tree as a text in Markdown's manner, with its sections and blocks.
 
     The outline is made here and not parsed back: a line of a page that begins with # is no heading.
     """
-    writer = _Writer()
+    writer = Writer()
     _paragraph(writer, body.text)
     for element in body:
         _write(writer, element)
         _paragraph(writer, element.tail)
-    return writer.outlined()
+    return writer.outline()
 
 
-def _write(writer: _Writer, element: Any) -> None:
+def _write(writer: Writer, element: Any) -> None:
     if element.tag == "head":
         heading = " ".join(_flow(element).split("\n"))
         level = _LEVEL.match(element.get("rend") or "")
         if heading:
-            depth = int(level[1]) if level else 2
-            writer.headings.append((writer.add("heading", f"{'#' * depth} {heading}"), depth, heading))
+            writer.heading(int(level[1]) if level else 2, heading)
     elif element.tag == "list":
         for number, item in enumerate(_items(element)):
             writer.add("item", item, gap="\n" if number else "\n\n")
@@ -365,7 +401,7 @@ def _write(writer: _Writer, element: Any) -> None:
             writer.add("paragraph", text)
 
 
-def _paragraph(writer: _Writer, text: str | None) -> None:
+def _paragraph(writer: Writer, text: str | None) -> None:
     words = _BLANK.sub(" ", normalise(text or "")).strip()
     if words:
         writer.add("paragraph", words)
@@ -425,21 +461,28 @@ _APART = frozenset({"p", "list", "item", "quote", "table", "row", "cell", "head"
 
 def _flow(element: Any, *, without: str = "") -> str:
     """The words of an element as a reader sees them: blanks joined, a line each for what stands apart."""
-    lines = "".join(_pieces(element, without)).split("\n")
+    pieces: list[str] = []
+    _gather(element, without, pieces)
+    lines = "".join(pieces).split("\n")
     return "\n".join(line for line in (_BLANK.sub(" ", line).strip(" ") for line in lines) if line)
 
 
-def _pieces(element: Any, without: str) -> Iterator[str]:
-    yield _BLANK.sub(" ", normalise(element.text or ""))
+def _gather(element: Any, without: str, pieces: list[str]) -> None:
+    """Appends what stands in an element; the only line ends in it are those of the page's structure."""
+    if element.text:
+        pieces.append(normalise(element.text).replace("\n", " "))
     for child in element:
         if child.tag == "lb":
-            yield "\n"
+            pieces.append("\n")
         elif child.tag != without:
-            apart = "\n" if child.tag in _APART else ""
-            yield apart
-            yield from _pieces(child, without)
-            yield apart
-        yield _BLANK.sub(" ", normalise(child.tail or ""))
+            apart = child.tag in _APART
+            if apart:
+                pieces.append("\n")
+            _gather(child, without, pieces)
+            if apart:
+                pieces.append("\n")
+        if child.tail:
+            pieces.append(normalise(child.tail).replace("\n", " "))
 
 
 def _raw(element: Any) -> Iterator[str]:

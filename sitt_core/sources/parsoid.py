@@ -4,7 +4,8 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from sitt_core.sources.html import Outline, classes, named, outline_html, plain_title
+from sitt_core.sources.html import classes, named, outline_html, plain_title
+from sitt_core.sources.outline import Outline
 
 CHROME = named(
     "reference Inline-Template mw-editsection noprint navbox navbox-styles vertical-navbox navbar sidebar metadata ambox "

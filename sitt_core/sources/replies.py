@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import re
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ _DECLARED = re.compile(
 )
 _LATIN = ("ascii", "iso8859-1", "cp1252")
 """What servers say of every page by default. Real text in one of them is never valid UTF-8 beyond ASCII, so such bytes are UTF-8."""
+_UNFINISHED = 86_400.0
+"""After so many seconds nobody is writing a file any more."""
 _NO_CHARSETS = ("utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-8-sig", "mbcs", "oem")
 
 
@@ -106,15 +110,19 @@ class Cache:
         return self._folder / key[:2] / key
 
     def get(self, key: str) -> Fetched | None:
-        """The reply kept under a key, marked as cached."""
+        """The reply kept under a key, marked as cached. The file's time says when it was last used."""
+        file = self._file(key)
         try:
-            head, _, body = self._file(key).read_bytes().partition(b"\n")
+            head, _, body = file.read_bytes().partition(b"\n")
             facts = json.loads(head)
             if hashlib.sha256(body).hexdigest() != facts["sha256"]:
                 return None
-            return Fetched(facts["url"], facts["status"], facts["headers"], body, facts["fetched_at"], cached=True)
+            found = Fetched(facts["url"], facts["status"], facts["headers"], body, facts["fetched_at"], cached=True)
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        with suppress(OSError):  # a folder that may only be read, or a file that was pruned meanwhile
+            os.utime(file)
+        return found
 
     def put(self, key: str, fetched: Fetched) -> None:
         """Keeps a reply, whole or not at all; a disk that refuses is no failure of the fetching."""
@@ -131,6 +139,48 @@ class Cache:
             with NamedTemporaryFile(dir=file.parent, delete=False) as aside:
                 aside.write(json.dumps(facts).encode() + b"\n" + fetched.body)
             os.replace(aside.name, file)  # noqa: PTH105 a name, no path
+
+    def size(self) -> tuple[int, int]:
+        """How many replies are kept, and the bytes of all files."""
+        files = list(self._files())
+        return sum(_is_reply(file) for file, _ in files), sum(state.st_size for _, state in files)
+
+    def prune(self, *, older_than: float) -> tuple[int, int]:
+        """Removes what was not used for so many seconds; how many replies that were, and the bytes of all files.
+
+        A process that reads a file meanwhile has read it whole, or finds none; one that has just asked about it writes it anew.
+        """
+        replies = size = 0
+        now = time.time()
+        for file, state in self._files():
+            # What is no reply is being written, or was when a process ended.
+            least = older_than if _is_reply(file) else max(older_than, _UNFINISHED)
+            if now - state.st_mtime < least:
+                continue
+            with suppress(OSError):
+                file.unlink()
+                replies, size = replies + _is_reply(file), size + state.st_size
+        return replies, size
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files in the folder's folders; one that vanishes meanwhile is none."""
+        for folder in _listed(self._folder):
+            for file in _listed(folder):
+                with suppress(OSError):
+                    state = file.lstat()
+                    if stat.S_ISREG(state.st_mode):
+                        yield file, state
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_reply(file: Path) -> bool:
+    return re.fullmatch("[0-9a-f]{64}", file.name) is not None
 
 
 def cache_key(url: str, headers: Mapping[str, str]) -> str:

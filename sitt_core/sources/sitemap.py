@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -36,6 +36,8 @@ DEFAULT_PAGES = 1000
 MOST_PAGES = 50_000
 FAILURES_IN_A_ROW = 10
 """After so many pages in a row that could not be fetched the rest is not asked for."""
+MOST_NAMED = 3
+"""So many of the things that a listing lacks are named."""
 OPTIONS = {"hosts": "other hosts of the site, separated by commas", "limit": f"the most pages, {DEFAULT_PAGES:,} without it"}
 
 _GZIP = b"\x1f\x8b"
@@ -145,7 +147,7 @@ class _Reading:
     ends: set[str] = field(default_factory=set)
     in_a_row: int = 0
     unchanged: int = 0
-    complete: bool = True
+    lacking: list[str] = field(default_factory=list)
 
     def listing(self) -> Listing:
         self._robots_of(self.place.url)
@@ -160,7 +162,8 @@ class _Reading:
             )
         documents = self._documents()
         failures = tuple(failure for failure in self.failures if failure.id not in documents)
-        return Listing(self.place.origin, tuple(documents.values()), failures, self.complete, tuple(self._notices()))
+        notices, why = tuple(self._notices()), _joined(self.lacking)
+        return Listing(self.place.origin, tuple(documents.values()), failures, not self.lacking, notices, why)
 
     def _notices(self) -> Iterator[str]:
         if self.elsewhere:
@@ -171,9 +174,10 @@ class _Reading:
     def _elsewhere(self) -> str:
         return ", ".join(f"{count:,} of {host}" for host, count in sorted(self.elsewhere.items())[:5])
 
-    def _fail(self, id_: str, reason: object, *, whole: bool = True) -> None:
+    def _fail(self, id_: str, reason: object, *, lacking: str = "") -> None:
+        """Notes a failure; `lacking` says what the listing lacks by it beyond the document of that id."""
         self.failures.append(Failure(id_, str(reason)))
-        self.complete = self.complete and whole
+        self.lacking += [lacking] if lacking else []
 
     # -- which pages
 
@@ -202,10 +206,10 @@ class _Reading:
         except SourceError as error:
             if alone and depth == 1:
                 raise
-            self._fail(_id(url), error, whole=False)
+            self._fail(_id(url), error, lacking=f"the sitemap {_path(url)} could not be read")
             return
         if found.problem:
-            self._fail(_id(url), found.problem, whole=False)
+            self._fail(_id(url), found.problem, lacking=f"the sitemap {_path(url)} could not be read to its end")
         for entry in found.entries:
             if found.is_index and len(self.pages) <= self.place.limit:
                 self._sitemap(entry.url, depth=depth + 1)
@@ -230,12 +234,13 @@ class _Reading:
                 "limit",
                 f"only the first {self.place.limit:,} pages were read, the sitemap names {len(entries):,} or more; "
                 "for the others, write #limit=… after its address",
-                whole=False,
+                lacking=f"the limit of {self.place.limit:,} pages was met",
             )
         for number, entry in enumerate(entries[: self.place.limit]):
             if self.in_a_row >= FAILURES_IN_A_ROW:
                 left = min(len(entries), self.place.limit) - number
-                self._fail("stopped", f"{self.in_a_row} pages in a row could not be fetched; {left:,} more were not asked for", whole=False)
+                why = f"{self.in_a_row} pages in a row could not be fetched"
+                self._fail("stopped", f"{why}; {left:,} more were not asked for", lacking=why)
                 break
             id_ = _id(entry.url)
             old = self.known.get(id_)
@@ -250,7 +255,7 @@ class _Reading:
                 self._fail(id_, error)
             else:
                 documents.update({id_: document} if document else {})
-        self.complete = self.complete and bool(documents)
+        self.lacking += [] if documents else ["none of the pages could be read"]
         return documents
 
     def _document(self, id_: str, entry: Entry, old: Document | None) -> Document | None:
@@ -372,6 +377,17 @@ def _host(url: str) -> str:
         return ""
     host = (parts.hostname or "").lower()
     return host if port in (None, {"http": 80, "https": 443}.get(parts.scheme.lower())) else f"{host}:{port}"
+
+
+def _path(url: str) -> str:
+    """An address without its host."""
+    return shown(_id(url).removeprefix(_host(url)) or "/").strip("'")
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    """The first few clauses, and how many more there are."""
+    more = f"; and {len(clauses) - MOST_NAMED:,} more" if len(clauses) > MOST_NAMED else ""
+    return "; ".join(clauses[:MOST_NAMED]) + more
 
 
 def _key(url: str) -> str:

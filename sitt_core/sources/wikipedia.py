@@ -1,18 +1,18 @@
 """How Wikipedia becomes documents: the articles of a list with the list as their taxonomy, or articles by their titles."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from sitt_core.errors import InvalidInput, SourceError, shown
 from sitt_core.sources.fetch import Fetcher
-from sitt_core.sources.html import Outline, outline_lines, parse_html
+from sitt_core.sources.html import outline_lines, parse_html
 from sitt_core.sources.mediawiki import Page, PageText, Wiki, clean_title
+from sitt_core.sources.outline import Outline, Writer, document_hash
 from sitt_core.sources.parsoid import CUT, outline_article, redirect_target
 from sitt_core.sources.wikipedia_list import Row, read_rows
-from sitt_core.text import normalise, sha256_text
-from sitt_core.types import Block, Document, Failure, Listing, Report, Section, Source
+from sitt_core.text import normalise
+from sitt_core.types import Document, Failure, Listing, Report, Source
 
 KIND = "wikipedia"
 DEFAULT_LIST = "List of cryptids"
@@ -21,9 +21,10 @@ MAX_TITLES = 5_000
 FAILURES_IN_A_ROW = 5
 """After so many articles in a row that could not be fetched the others are not asked for."""
 MOST_NAMED = 20
-FEWEST = 0.5
-"""A list with less than this share of what it had is not believed to have lost the rest."""
 
+_LIST_ROW = "list row"
+"""How the source of a document that a row of the list is made into is marked."""
+_DESCRIPTIONS = "how they look"
 _FORMAT = re.compile(r"&format=([^&=|]*)$")
 
 
@@ -106,15 +107,19 @@ def _read_titles(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], repo
     pages = wiki.pages(wanted.titles)
     subjects: dict[str, _Subject] = {}
     failures = []
+    free = _unclaimed(known, pages)
     for title in wanted.titles:
         page = pages[title]
         if page.problem:
-            failures.append(Failure(_id(title), f"{title}: {page.problem}"))
+            id_ = _stored_as((page.title, title, *page.through), free) or _id(title)
+            failures.append(Failure(id_, f"{title}: {page.problem}"))
             continue
         subject = subjects.setdefault(page.title, _Subject(_id(page.title), page))
+        subject.other_ids += map(_id, (title, *page.through))
         subject.called(title, *page.through)
-    documents, failed, notices = _read_all(wiki, wanted, list(subjects.values()), known, report)
-    return Listing(wanted.origin, documents, (*failures, *failed), notices=notices)
+    _settle_ids(list(subjects.values()), known, {failure.id for failure in failures})
+    read = _read_all(wiki, wanted, list(subjects.values()), known, report)
+    return Listing(wanted.origin, read.documents, (*failures, *read.failures), not read.given_up, read.notices, read.given_up)
 
 
 def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report: Report) -> Listing:
@@ -130,18 +135,17 @@ def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report
     rows = read_rows(root, title=page.title)
     report("look up titles", 0, len(rows))
     pages = wiki.pages(row.target for row in rows if row.target)
-    subjects, failures, bare = _subjects(rows, pages, page.title, known)
+    subjects, failures, bare = _subjects(rows, pages, page, known)
     if not subjects and not failures:
         raise SourceError(
             expected=f"rows of {page.title} with an article or a description",
             got=f"{len(rows):,} rows with neither",
             remedy="Open the article: its columns may be called otherwise. Its articles can be named by wikipedia:titles=A|B.",
         )
+    lost = _keep_what_no_column_says(rows, subjects, known)
     articles = [subject for subject in subjects if subject.page is not None]
     told = [_row_document(subject, wiki, wanted, page, text) for subject in subjects if subject.page is None]
-    documents, failed, notices = _read_all(wiki, wanted, articles, known, report)
-    ids = {subject.id for subject in subjects}
-    complete = len(ids) >= FEWEST * len(known)
+    read = _read_all(wiki, wanted, articles, known, report)
     summary = (
         f"{len(rows):,} rows of {page.title}: {len(articles):,} articles, {len(told):,} rows without one that say enough to be documents"
     )
@@ -149,24 +153,60 @@ def _read_list(wiki: Wiki, wanted: Wanted, known: Mapping[str, Document], report
     if bare:
         more = f" and {len(bare) - MOST_NAMED:,} more" if len(bare) > MOST_NAMED else ""
         notes.append(f"Rows with neither an article nor a description, which are no documents: {', '.join(bare[:MOST_NAMED])}{more}")
-    if not complete:
-        notes.append(f"The list names {len(ids):,} documents and had {len(known):,}: it is not taken as whole, and nothing is removed.")
-    return Listing(wanted.origin, (*documents, *told), (*failures, *failed), complete, (*notes, *notices))
+    if lost:
+        notes.append(f"No column of {page.title} says {' or '.join(lost)} any more: documents keep what it said before.")
+    documents, failed = (*read.documents, *told), (*failures, *read.failures)
+    why = read.given_up or (f"no column of {page.title} holds descriptions any more" if _DESCRIPTIONS in lost else "")
+    return Listing(wanted.origin, documents, failed, not why, (*notes, *read.notices), why)
+
+
+def _keep_what_no_column_says(rows: Sequence[Row], subjects: Sequence[_Subject], known: Mapping[str, Document]) -> list[str]:
+    """What no row says although the list once said it, its columns being called otherwise now; subjects keep what is stored of it."""
+    lost = []
+    if not any(row.location for row in rows) and any(document.region for document in known.values()):
+        lost.append("where they are")
+    if not any(row.category for row in rows) and any(document.category for document in known.values()):
+        lost.append("of which group they are")
+    if not any(row.other_names for row in rows) and any(_unsaid(subject, known.get(subject.id)) for subject in subjects):
+        lost.append("what else they are called")
+    if not any(row.description for row in rows) and any(_is_row(document) for document in known.values()):
+        lost.append(_DESCRIPTIONS)
+    for subject in subjects if lost else ():
+        stored = known.get(subject.id)
+        if stored is not None:
+            row = subject.rows[0]
+            subject.rows[0] = replace(row, location=row.location or stored.region, category=row.category or stored.category)
+            subject.called(*stored.aliases)
+    return lost
+
+
+def _unsaid(subject: _Subject, stored: Document | None) -> set[str]:
+    """The stored names of a subject that neither its row nor a redirect says now."""
+    return set(stored.aliases) - {*_names(subject), stored.title} if stored else set()
+
+
+def _is_row(document: Document) -> bool:
+    return document.source.title.endswith(f"({_LIST_ROW}: {document.title})")
 
 
 def _subjects(
-    rows: Sequence[Row], pages: Mapping[str, Page], list_title: str, known: Mapping[str, Document]
+    rows: Sequence[Row], pages: Mapping[str, Page], list_page: Page, known: Mapping[str, Document]
 ) -> tuple[list[_Subject], list[Failure], list[str]]:
-    """What the rows are about, each once; what their links lead astray to; and the names of rows that say nothing."""
+    """What the rows are about, each once; articles that cannot be had; and the names of rows that say nothing."""
     subjects: dict[str, _Subject] = {}
     failures: dict[str, Failure] = {}
     bare = []
+    free = {id_: document for id_, document in _unclaimed(known, pages).items() if document.source.url != list_page.url}
     for row in rows:
         page = pages.get(clean_title(row.target)) if row.target else None
-        if page is not None and page.problem and "redirect" in page.problem:
-            failures.setdefault(_id(page.title), Failure(_id(page.title), f"{row.name} links to {row.target}: {page.problem}"))
-            continue
-        there = page is not None and not page.problem and page.namespace == 0 and page.title != list_title
+        if page is not None and page.problem:
+            # A row whose article is gone is a document by itself, but not in the place of the article that is stored.
+            stored = _stored_as((page.title, clean_title(row.target), *page.through), free)
+            if stored or "redirect" in page.problem:
+                id_ = stored or _id(page.title)
+                failures.setdefault(id_, Failure(id_, f"{row.name} links to {row.target}: {page.problem}"))
+                continue
+        there = page is not None and not page.problem and page.namespace == 0 and page.title != list_page.title
         if not there and not row.description:
             bare.append(row.name)
             continue
@@ -182,12 +222,31 @@ def _subjects(
     return found, list(failures.values()), bare
 
 
+def _unclaimed(known: Mapping[str, Document], pages: Mapping[str, Page]) -> dict[str, Document]:
+    """The stored documents that are none of the pages found."""
+    found = [page for page in pages.values() if not page.problem]
+    ids, addresses = {_id(page.title) for page in found}, {page.url for page in found}
+    return {id_: document for id_, document in known.items() if id_ not in ids and document.source.url not in addresses}
+
+
+def _stored_as(names: Sequence[str], stored: Mapping[str, Document]) -> str:
+    """The id of the stored document that has one of the names, by its id, else by its title and aliases; "" for none."""
+    by_id = next((id_ for id_ in map(_id, names) if id_ in stored), "")
+    return by_id or next((id_ for id_, document in stored.items() if not {document.title, *document.aliases}.isdisjoint(names)), "")
+
+
 def _settle_ids(subjects: Sequence[_Subject], known: Mapping[str, Document], taken: set[str]) -> None:
-    """Gives each subject the id it has in the corpus, so that an article takes the place of the row it was before; none twice."""
+    """Gives each subject the id it has in the corpus: an article whatever it is called, and in the place of the row it was before.
+
+    No id is given twice.
+    """
     wanted = {subject.id for subject in subjects}
+    by_address = {document.source.url: id_ for id_, document in known.items()}
     for subject in subjects:
         if subject.id not in known:
-            subject.id = next((each for each in subject.other_ids if each in known and each not in wanted | taken), subject.id)
+            same = by_address.get(subject.page.url, "") if subject.page is not None else ""
+            others = [same, *subject.other_ids]
+            subject.id = next((each for each in others if each in known and each not in wanted | taken), subject.id)
         first, number = subject.id, 1
         while subject.id in taken:
             number += 1
@@ -195,18 +254,28 @@ def _settle_ids(subjects: Sequence[_Subject], known: Mapping[str, Document], tak
         taken.add(subject.id)
 
 
-def _read_all(
-    wiki: Wiki, wanted: Wanted, subjects: Sequence[_Subject], known: Mapping[str, Document], report: Report
-) -> tuple[tuple[Document, ...], tuple[Failure, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of the articles; `given_up` says why some were not asked for."""
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...]
+    notices: tuple[str, ...]
+    given_up: str = ""
+
+
+def _read_all(wiki: Wiki, wanted: Wanted, subjects: Sequence[_Subject], known: Mapping[str, Document], report: Report) -> _Read:
     """The subjects' articles as documents, those that could not be read, and what was taken out of the texts."""
     documents: list[Document] = []
     failures: list[Failure] = []
     taken: dict[str, int] = {}
     in_a_row = 0
+    given_up = ""
     for done, subject in enumerate(subjects):
         report("fetch articles", done, len(subjects))
         if in_a_row == FAILURES_IN_A_ROW:
-            failures.append(Failure(subject.id, f"not asked for: {FAILURES_IN_A_ROW} articles in a row could not be fetched"))
+            given_up = f"{FAILURES_IN_A_ROW} articles in a row could not be fetched"
+            failures.append(Failure(subject.id, f"not asked for: {given_up}"))
             continue
         try:
             documents.append(_article(wiki, wanted, subject, known.get(subject.id), taken))
@@ -216,7 +285,8 @@ def _read_all(
             in_a_row += 1
     report("fetch articles", len(subjects), len(subjects))
     said = ", ".join(f"{count:,} × {name}" for name, count in sorted(taken.items()))
-    return tuple(documents), tuple(failures), (f"Invisible characters left out: {said}",) if said else ()
+    notices = (f"Invisible characters left out: {said}",) if said else ()
+    return _Read(tuple(documents), tuple(failures), notices, given_up)
 
 
 def _article(wiki: Wiki, wanted: Wanted, subject: _Subject, stored: Document | None, taken: dict[str, int]) -> Document:
@@ -272,15 +342,19 @@ def _document(id_: str, title: str, source: Source, outline: Outline, text: Page
     )
 
 
+def _names(subject: _Subject) -> list[str]:
+    """All that a subject is called, each once."""
+    return list(dict.fromkeys(" ".join(normalise(name).split()) for name in subject.names))
+
+
 def _attributed(document: Document, subject: _Subject) -> Document:
     """The document with what the list says of it now, and the hash over all that it is."""
     first = subject.rows[0] if subject.rows else None
-    names = dict.fromkeys(" ".join(normalise(name).split()) for name in subject.names)
-    aliases = tuple(name for name in names if name and name.casefold() != document.title.casefold())
+    aliases = tuple(name for name in _names(subject) if name and name.casefold() != document.title.casefold())
     region = next((row.location for row in subject.rows if row.location), "")
     found = replace(document, category=normalise(first.category) if first else "", region=normalise(region), aliases=aliases)
-    facts = [found.title, asdict(found.source), {"category": found.category, "region": found.region}, found.aliases, found.text]
-    return replace(found, sha256=sha256_text(json.dumps(facts, sort_keys=True)))
+    about = {"category": found.category, "region": found.region}
+    return replace(found, sha256=document_hash(found.title, found.source, found.text, about, found.aliases))
 
 
 def _row_document(subject: _Subject, wiki: Wiki, wanted: Wanted, page: Page, text: PageText) -> Document:
@@ -292,19 +366,11 @@ def _row_document(subject: _Subject, wiki: Wiki, wanted: Wanted, page: Page, tex
         *(f"Other names: {', '.join(row.other_names)}" for row in subject.rows if row.other_names),
         *(f"Location: {row.location}" for row in subject.rows if row.location),
     ]
-    outline = _outline_paragraphs([normalise(each).strip() for each in dict.fromkeys(said)])
-    source = Source(f"{wiki.name}: {page.title} (list row: {name})", page.url, text.license)
-    return _attributed(_document(subject.id, name, source, outline, text, wiki.permalink(text.revision), wanted), subject)
-
-
-def _outline_paragraphs(paragraphs: Sequence[str]) -> Outline:
-    blocks: list[Block] = []
-    at = 0
-    for paragraph in paragraphs:
-        blocks.append(Block("paragraph", at, at + len(paragraph)))
-        at += len(paragraph) + 2
-    text = "\n\n".join(paragraphs)
-    return Outline(text, (Section((), 0, 0, len(text)),), tuple(blocks))
+    writer = Writer()
+    for each in dict.fromkeys(said):
+        writer.add("paragraph", normalise(each).strip())
+    source = Source(f"{wiki.name}: {page.title} ({_LIST_ROW}: {name})", page.url, text.license)
+    return _attributed(_document(subject.id, name, source, writer.outline(), text, wiki.permalink(text.revision), wanted), subject)
 
 
 def _id(title: str) -> str:

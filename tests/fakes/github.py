@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.fakes.site import Asked, FakeSite, Reply
+from tests.fakes.site import START, FakeSite, Handler, Reply
 
 TOKEN = "github_pat_11AAAAAAA_secret"
 MIT = {"key": "mit", "name": "MIT License", "spdx_id": "MIT", "url": "https://api.github.com/licenses/mit"}
@@ -41,12 +41,12 @@ class FakeGitHub(FakeSite):
     """
 
     def __init__(self, login: str = "Octocat") -> None:
-        super().__init__()
+        super().__init__(otherwise=self.answer)
         self.account: dict[str, Any] = {"login": login, "html_url": f"https://github.com/{login}", "type": "User"}
         self.repositories: list[Repository] = []
-        self.remaining, self.limit, self.reset = 60, 60, 1_796_040_000 + 3000
+        self.remaining, self.limit, self.reset = 60, 60, int(START) + 3000
         self.page_size = 100
-        self.fault: Callable[[Asked], Reply | None] = lambda _: None
+        self.fault: Callable[[Handler], Reply | None] = lambda _: None
 
     def add(self, name: str, readme: str | bytes | None = None, **about: Any) -> Repository:
         """Adds a repository."""
@@ -55,9 +55,9 @@ class FakeGitHub(FakeSite):
         self.repositories.append(made)
         return made
 
-    def missing(self, asked: Asked) -> Reply:
-        """Every request comes here: there are no pages."""
-        authorization = asked.headers.get("authorization", "")
+    def answer(self, asked: Handler) -> Reply:
+        """Answers one request."""
+        authorization = asked.headers.get("Authorization", "")
         if not asked.headers.get("user-agent"):
             return self._json({"message": "Request forbidden by administrative rules."}, status=403)
         if authorization not in ("", f"Bearer {TOKEN}"):
@@ -84,7 +84,7 @@ class FakeGitHub(FakeSite):
         kept = {"Content-Type": "application/json; charset=utf-8", **self._limits(), **headers}
         return Reply(json.dumps(content).encode(), status, kept)
 
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, asked: Handler) -> Reply:
         parts = urlsplit(asked.path)
         steps = unquote(parts.path).strip("/").split("/")
         login = self.account["login"]

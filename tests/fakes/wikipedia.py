@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tests.fakes.web import FakeSite, Handler
+from tests.fakes.site import FakeSite, Handler
 
 LIST = "List of cryptids"
 LICENSE = {"url": "https://creativecommons.org/licenses/by-sa/4.0/deed.en", "title": "Creative Commons Attribution-Share Alike 4.0"}
@@ -59,7 +59,7 @@ class FakeWikipedia(FakeSite):
 
     def answer(self, handler: Handler) -> None:
         """Answers one request."""
-        self.clock.time += self.slow
+        self.clock.now += self.slow
         address = urlsplit(handler.path)
         if self.throttled:
             self.throttled -= 1

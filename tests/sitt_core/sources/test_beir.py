@@ -128,7 +128,8 @@ def test_a_line_without_an_id_is_told_by_its_number(tmp_path: Path, line: object
     assert [failure.id for failure in listing.failures] == ["corpus.jsonl, line 2"]
     with pytest.raises(SourceError, match=words):
         raise SourceError(expected="", got=listing.failures[0].reason, remedy="")
-    assert not listing.complete
+    assert (listing.complete, listing.why_incomplete) == (False, "line 2 of corpus.jsonl has no id that can be read")
+    assert read(tmp_path, line, line).why_incomplete == "line 1 of corpus.jsonl has no id that can be read, nor have 1 more"
 
 
 @pytest.mark.parametrize(
@@ -273,13 +274,14 @@ def test_a_collection_becomes_a_corpus_and_is_updated(run: Run, tmp_path: Path) 
     folder = make(tmp_path / "tales", lines)
     update = ("update", "--source", f"beir:{folder}", "--corpus", "tales", "--yes")
     first = as_json(run(*update, "--json"))
-    assert (first["plan"]["origin"], first["plan"]["added"]) == ("beir:tales", ["1", "a\tb", "n\x00", "x\ny"])
+    plan = first["updates"][0]["plan"]
+    assert (plan["origin"], plan["added"]) == ("beir:tales", ["1", "a\tb", "n\x00", "x\ny"])
     second = as_json(run(*update, "--json"))
-    assert (second["built"], len(second["plan"]["unchanged"])) == (None, 4)
+    assert (second["built"], len(second["updates"][0]["plan"]["unchanged"])) == (None, 4)
     hits = as_json(run("search", "told 3 times", "--corpus", "tales", "--from", "beir:tales", "--json"))
     assert "n\x00" in {passage["document"] for passage in hits["hits"]}
     make(folder, [*lines[:3], b"{"])
-    assert run(*update).exit_code == 1
+    assert run(*update).exit_code == 3
     assert as_json(run("status", "--corpus", "tales", "--json"))["corpora"][0]["documents"] == 4
     moved = make(tmp_path / "other", [])
     (folder).rename(moved / "tales")

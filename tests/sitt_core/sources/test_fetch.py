@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import os
 import socket
-import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,9 @@ import pytest
 
 from sitt_core.errors import InvalidInput, SourceError
 from sitt_core.sources import wire
-from sitt_core.sources.fetch import Fetched, Fetcher, Limits, require_contact, text_of, user_agent
+from sitt_core.sources.fetch import Fetched, Fetcher, Limits, fetched_size, prune_fetched, require_contact, text_of, user_agent
 from sitt_core.sources.wire import is_public
-from tests.fakes.web import START, FakeSite, Handler
+from tests.fakes.site import START, FakeSite, Handler
 
 SECRET = "ghp_0123456789abcdef"
 BIG = 200_000_000
@@ -36,7 +38,7 @@ def make(site: FakeSite, tmp_path: Path) -> Iterator[Callable[..., Fetcher]]:
 
     def fetcher(**changes: Any) -> Fetcher:
         defaults = {"user_agent": "SITTLab/test", "cache_dir": tmp_path, "allow_private": True, "limits": Limits(total=30)}
-        made.append(Fetcher(clock=site.clock.now, sleep=site.clock.sleep, **{**defaults, **changes}))
+        made.append(Fetcher(clock=site.clock, sleep=site.clock.sleep, **{**defaults, **changes}))
         return made[-1]
 
     yield fetcher
@@ -62,11 +64,9 @@ def redirect(to: str, status: int = 302) -> Callable[[Handler], None]:
 
 def reset(handler: Handler) -> None:
     """Half a body, then the connection is torn down."""
-    handler.begin({"Content-Length": "1000"})
+    handler.cut({"Content-Length": "1000"})
     handler.wfile.write(b"x" * 500)
-    handler.wfile.flush()
-    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    handler.connection.close()
+    handler.tear_down()
 
 
 def tagged(handler: Handler) -> None:
@@ -110,12 +110,12 @@ class TestPoliteness:
     def test_a_wait_that_is_too_long_is_a_refusal(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
         """Asked to stay away for an hour, nobody waits, and nobody asks again before that: not in another process either."""
         site.pages = {"/a": answers(429, retry_after="3600")}
-        with pytest.raises(SourceError, match=r"not to be asked again before 2026-12-01T01:00:0"):
+        with pytest.raises(SourceError, match=r"not to be asked again before 2026-11-30T13:00:0"):
             make().get(f"{site.url}/a")
         with pytest.raises(SourceError, match="not to be asked again before"):
             make().get(f"{site.url}/b")
         assert len(site.asked) == 1
-        site.clock.time += 3600
+        site.clock.now += 3600
         assert make().get(f"{site.url}/a").body == b"ok"
 
     def test_retries_grow_and_end(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
@@ -228,6 +228,87 @@ class TestCache:
         fetcher = make(cache_dir=tmp_path / "file")
         assert [fetcher.get(f"{site.url}/a").body for _ in range(2)] == [b"a", b"a"]
         assert site.times() == [1.0]
+
+
+class TestPruning:
+    """Replies that nobody uses any more go; their files' times say who uses them."""
+
+    @staticmethod
+    def age(folder: Path, days: float, *, name: str = "*") -> None:
+        """Makes the files look as if they had not been touched for so long."""
+        for file in folder.glob(f"replies/*/{name}"):
+            os.utime(file, (time.time() - days * 86_400,) * 2)
+
+    def test_what_is_used_stays(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """Read without asking, by `kept`, or asked about and still so: each makes a reply young again; the others go."""
+        site.pages = dict.fromkeys(("/read", "/kept", "/unread"), "x" * 1000) | {"/asked": tagged}
+        fetcher = make()
+        for path in site.pages:
+            fetcher.get(site.url + path)
+        self.age(tmp_path, 31)
+        entries, size = fetched_size(tmp_path)
+        assert entries == 4
+        assert size == sum(file.stat().st_size for file in tmp_path.glob("replies/*/*"))
+        fetcher.get(f"{site.url}/read", revalidate=False)
+        assert fetcher.kept(f"{site.url}/kept") is not None
+        assert fetcher.get(f"{site.url}/asked").cached
+        removed, freed = prune_fetched(tmp_path, older_than=timedelta(days=30))
+        assert removed == 1
+        assert 1000 < freed < 2000
+        assert fetched_size(tmp_path) == (3, size - freed)
+        assert [fetcher.kept(site.url + path) is not None for path in site.pages] == [True, True, False, True]
+        assert prune_fetched(tmp_path, older_than=timedelta(days=30)) == (0, 0)
+        assert fetcher.get(f"{site.url}/unread").body == b"x" * 1000
+
+    def test_while_another_fetches(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """A reply that is pruned between its reading and the server's "still so" is whole all the same, and kept again."""
+
+        def pruned(handler: Handler) -> None:
+            self.age(tmp_path, 31)
+            removed.append(prune_fetched(tmp_path, older_than=timedelta(days=30))[0])
+            tagged(handler)
+
+        removed: list[int] = []
+        site.pages = {"/a": tagged}
+        make().get(f"{site.url}/a")
+        site.pages = {"/a": pruned}
+        got = make().get(f"{site.url}/a")
+        assert (removed, got.cached, got.body) == ([1], True, b"tagged")
+        assert fetched_size(tmp_path)[0] == 1
+
+    def test_fetchers_and_pruners_side_by_side(self, site: FakeSite, tmp_path: Path) -> None:
+        """Whatever the order in which files are written, read and removed, every reply is the right one and whole."""
+        site.pages = {f"/{number}": str(number) * 5000 for number in range(4)}
+
+        def fetch() -> list[bytes]:
+            with Fetcher(user_agent="x", cache_dir=tmp_path, interval=0, allow_private=True) as fetcher:
+                return [fetcher.get(site.url + path, revalidate=False).body for path in list(site.pages) * 15]
+
+        with ThreadPoolExecutor() as threads:
+            fetching = [threads.submit(fetch) for _ in range(2)]
+            while not all(each.done() for each in fetching):
+                prune_fetched(tmp_path, older_than=timedelta())
+        assert [each.result() for each in fetching] == [[str(page).encode() * 5000 for page in range(4)] * 15] * 2
+
+    def test_files_that_are_being_written(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """Half of a reply of a process at work stays; of one that has ended it goes. What is not the cache's is left alone."""
+        site.pages = {"/a": "a"}
+        make().get(f"{site.url}/a")
+        (folder,) = (tmp_path / "replies").iterdir()
+        (folder / "tmpabc").write_bytes(b"12345")
+        assert prune_fetched(tmp_path, older_than=timedelta())[0] == 1
+        assert (folder / "tmpabc").exists()
+        self.age(tmp_path, 2, name="tmp*")
+        assert fetched_size(tmp_path) == (0, 5)
+        assert prune_fetched(tmp_path, older_than=timedelta()) == (0, 5)
+        assert any((tmp_path / "hosts").iterdir())
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        """A folder that is none yet holds nothing; a negative time is refused."""
+        assert fetched_size(tmp_path / "none") == (0, 0)
+        assert prune_fetched(tmp_path / "none", older_than=timedelta(days=1)) == (0, 0)
+        with pytest.raises(InvalidInput, match="0 or more"):
+            prune_fetched(tmp_path, older_than=timedelta(days=-1))
 
 
 class TestSecrets:
@@ -368,7 +449,7 @@ class TestPrivateNetworks:
 class TestHostileBodies:
     def test_a_page_of_200_megabytes_that_is_announced(self, site: FakeSite, make: Callable[..., Fetcher]) -> None:
         """What says it is too large is refused before a byte of it is read."""
-        site.pages = {"/a": lambda handler: handler.begin({"Content-Length": str(BIG)})}
+        site.pages = {"/a": lambda handler: handler.cut({"Content-Length": str(BIG)})}
         with pytest.raises(SourceError, match=r"at most 10,000,000 bytes at .*got 200,000,000 bytes"):
             make().get(f"{site.url}/a")
 
@@ -377,7 +458,7 @@ class TestHostileBodies:
         """What does not end is cut at the limit."""
 
         def endless(handler: Handler) -> None:
-            handler.begin(headers)
+            handler.cut(headers)
             while not handler.site.stopping.is_set():
                 handler.wfile.write(b"x" * 65_536)
 
@@ -439,7 +520,7 @@ class TestHostileBodies:
             if where == "headers":
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 return handler.drip(b"x")
-            handler.begin({"Transfer-Encoding": "chunked"} if where == "chunks" else {})
+            handler.cut({"Transfer-Encoding": "chunked"} if where == "chunks" else {})
             return handler.drip(b"1\r\nx\r\n" if where == "chunks" else b"x")
 
         site.pages = {"/a": drip}
@@ -467,7 +548,7 @@ class TestHostileBodies:
         """A body that is shorter than its length is not whole."""
 
         def short(handler: Handler) -> None:
-            handler.begin({"Content-Length": "10"})
+            handler.cut({"Content-Length": "10"})
             handler.wfile.write(b"half")
 
         site.pages = {"/a": short}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitt_core.errors import InvalidInput, SourceError
+from sitt_core.sources import github
 from sitt_core.sources.github import Account, Readme, outlined, parse_account, read_github
 from sitt_core.types import Document, Listing
 from tests.fakes.github import MIT, OTHER, TOKEN, FakeGitHub
-from tests.fakes.site import Asked, Clock, Reply, fetcher
+from tests.fakes.site import Clock, Handler, Reply, fetcher
 
 README = "# Lake\n\nIt counts monsters in a lake.\n\n## Use\n\nRun it at dawn."
 
@@ -196,7 +198,7 @@ def test_a_limit_that_ends_late_stops_and_keeps_what_was_read(hub: FakeGitHub) -
     hub.remaining = 4  # the account, its repositories, two READMEs
     first = read(hub)
     assert list(by_name(first)) == ["Octocat", "Octocat/lake"]
-    assert not first.complete
+    assert (first.complete, first.why_incomplete) == (False, "GitHub's rate limit was reached before 2 of 4 were read")
     assert first.failures[0].id == "rate limit"
     assert "12:50:00 UTC" in first.failures[0].reason and "GITHUB_TOKEN" in first.failures[0].reason
     assert [failure.id for failure in first.failures[1:]] == ["github.com/Octocat/notes", "github.com/Octocat/empty"]
@@ -216,7 +218,7 @@ def test_a_limit_that_ends_soon_is_waited_for(hub: FakeGitHub) -> None:
 
     hub.remaining, hub.reset = 3, int(clock.now) + 40
 
-    def renew(_: Asked) -> None:
+    def renew(_: Handler) -> None:
         if clock.now >= hub.reset:
             hub.remaining = 60
 
@@ -251,6 +253,7 @@ def test_a_limit_that_comes_back_again_and_again_ends_the_reading(hub: FakeGitHu
     listing = read(hub, clock=clock)
     assert (listing.documents, listing.complete, len(clock.waits)) == ((), False, 4)
     assert "times in a row" in listing.failures[0].reason
+    assert listing.why_incomplete == "GitHub's rate limit was reached before 4 of 4 were read"
 
 
 def test_a_limit_at_the_very_beginning_is_an_error(hub: FakeGitHub) -> None:
@@ -342,7 +345,46 @@ def test_a_list_of_repositories_that_is_not_whole_removes_none(hub: FakeGitHub, 
     hub.fault = lambda asked: reply if "/repos?" in asked.path else None
     listing = read(hub)
     assert (list(by_name(listing)), listing.complete) == (["Octocat"], False)
-    assert listing.failures
+    assert listing.failures[0].id == "repositories"
+    assert re.search("the list of repositories could not be read|counts 6 repositories and lists 0", listing.why_incomplete)
+
+
+def test_a_later_page_that_fails_or_is_not_asked_for_removes_none(hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the pages before named is read; a rate limit, a fault or our own limit in between leaves the listing incomplete."""
+    hub.page_size = 2
+    whole = read(hub)
+    assert (len(whole.documents), whole.complete, whole.why_incomplete) == (3, True, "")
+    hub.fault = lambda asked: Reply(b"", 502) if "page=2" in asked.path else None
+    broken = read(hub)
+    assert broken.why_incomplete == "a page of the list of repositories could not be read"
+    hub.fault = lambda asked: Reply(b"", 429, {"Retry-After": "900"}) if "page=2" in asked.path else None
+    limited = read(hub)
+    assert limited.why_incomplete == "GitHub's rate limit was reached before the repositories were listed"
+    hub.fault = lambda _: None
+    monkeypatch.setattr(github, "MAX_PAGES", 1)
+    cut = read(hub)
+    assert cut.why_incomplete == "the limit of 1 pages of the list of repositories was met"
+    assert [listing.complete for listing in (broken, limited, cut)] == [False] * 3
+
+
+def test_a_readme_that_is_gone_leaves_what_github_says_of_the_repository(hub: FakeGitHub) -> None:
+    """A 404 there is GitHub's way to say that there is none: no failure. Without a description there is nothing left to read."""
+    hub.add("told", "# Told", description="A told one.")
+    hub.add("untold", "# Untold")
+    before = read(hub)
+    for repository in hub.repositories[-2:]:
+        repository.readme, repository.pushed_at = None, "2026-11-29T10:00:00Z"
+    after = read(hub, stored=before)
+    assert (set(by_name(before)) - set(by_name(after)), after.failures, after.complete) == ({"Octocat/untold"}, (), True)
+    assert by_name(after)["Octocat/told"].text == "A told one."
+
+
+def test_a_repository_that_is_gone_is_not_in_the_listing(hub: FakeGitHub) -> None:
+    """It is no failure; the listing is whole, so that the document can go."""
+    before = read(hub)
+    hub.repositories = [each for each in hub.repositories if each.name != "lake"]
+    after = read(hub, stored=before)
+    assert (set(by_name(before)) - set(by_name(after)), after.failures, after.complete) == ({"Octocat/lake"}, (), True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitt_core.errors import SourceError
-from sitt_core.sources.html import MAX_COLUMNS, Outline, grid_of, outline_html, outline_lines, parse_html, words_of
+from sitt_core.sources.html import MAX_COLUMNS, grid_of, outline_html, outline_lines, parse_html, words_of
+from sitt_core.sources.outline import Outline
 from sitt_core.sources.parsoid import CUT, is_article_title, is_chrome, is_red, link_target, outline_article, redirect_target, revision_of
 from sitt_core.types import Document, Source
 

@@ -358,7 +358,7 @@ def test_an_unlistable_folder_makes_the_listing_incomplete(tmp_path: Path, monke
     listing = read_folder(tmp_path, origin="markdown:notes")
     assert [document.id for document in listing.documents] == ["a.md"]
     assert [failure.id for failure in listing.failures] == ["locked"]
-    assert not listing.complete
+    assert (listing.complete, listing.why_incomplete) == (False, "the folder locked could not be listed")
 
 
 @pytest.mark.parametrize(

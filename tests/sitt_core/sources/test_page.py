@@ -1,11 +1,13 @@
 """A page of HTML becomes its main text with headings, lists and tables; what is no article is refused by name."""
 
+import importlib.util
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitt_core.errors import SourceError
-from sitt_core.sources.page import MAX_ELEMENTS, read_page
+from sitt_core.sources.page import MAX_ELEMENTS, QUICKENED, quickened, read_page
 from sitt_core.types import Document
 from tests.fakes.site import article
 
@@ -218,6 +220,56 @@ def test_a_page_that_breaks_the_extractor_is_a_failure_of_its_own(monkeypatch: p
     monkeypatch.setattr(trafilatura, "bare_extraction", lambda *_, **__: 1 / 0)
     with pytest.raises(SourceError, match="ZeroDivisionError"):
         read(PAGE)
+
+
+def test_trafilaturas_searches_find_the_same_when_they_are_quickened() -> None:
+    """Of elements with each attribute that a search tests, and with none, the same ones are taken."""
+    from lxml.html import document_fromstring
+
+    spec = importlib.util.find_spec("trafilatura.xpaths")
+    assert spec is not None and spec.loader is not None
+    xpaths = importlib.util.module_from_spec(spec)  # as it comes, whatever page was read before
+    spec.loader.exec_module(xpaths)
+    names = (
+        "",
+        "share-1",
+        "sidebar",
+        "cookie",
+        "comments",
+        "post-content",
+        "hidden",
+        "infinite-scroll",
+        "elementor-share-buttons",
+        "teaser",
+        "caption",
+    )
+    marks = [f'{name}="{value}"' for name in ("id", "class", "style", "role", "data-component", "aria-hidden") for value in names]
+    pairs = [f"{one} {other}" for one in marks[:20] for other in marks[10:30]]
+    html = "".join(f"<{tag} {mark}>x</{tag}>" for tag in ("div", "section", "p", "main", "a") for mark in ("", *marks, *pairs))
+    tree = document_fromstring(f"<html><body>{html}</body></html>")
+    searches = [search for name in QUICKENED for search in getattr(xpaths, name)]
+    quick = [quickened(search) for search in searches]
+    assert [search(tree) for search in searches] == [search(tree) for search in quick]
+    assert sum(one.path != other.path for one, other in zip(searches, quick, strict=True)) >= 10
+    assert sum(bool(search(tree)) for search in searches) >= 8
+
+
+@pytest.mark.parametrize(
+    ("around", "titles"),
+    [
+        pytest.param(("<div class=wide>", "</div>"), ["# Old", "## More"], id="alone"),
+        pytest.param(("<div><p>Menu</p><a href=/>Home</a></div><div>", "</div>"), ["# Old", "## More"], id="beside another"),
+    ],
+)
+def test_a_long_page_that_marks_no_article_is_whole(around: tuple[str, str], titles: list[str]) -> None:
+    """Its headings, lists, tables and code come in the order of the page, nothing of them twice."""
+    code = "<pre><code>x = 1</code></pre>"
+    body = f"<h1>Old</h1><p>{WORDS}</p>{code}<h2>More</h2><ul><li>one thing</li></ul><p>{WORDS} Again.</p>"
+    body += "<table><tr><th>Lake</th></tr><tr><td>Loch Ness</td></tr></table>"
+    document = read(f"<html><title>Old</title><body>{around[0]}{body}{around[1]}</body></html>")
+    assert [words for kind, words in blocks(document) if kind == "heading"] == titles
+    kinds = [kind for kind, _ in blocks(document)]
+    assert kinds[kinds.index("heading") :] == ["heading", "paragraph", "code", "heading", "item", "paragraph", "table"]
 
 
 @pytest.mark.parametrize("span", ["99999999999", "1000", "-1", "x", "", " 2 "])

@@ -232,6 +232,11 @@ def test_a_sitemap_that_fails_is_a_warning_and_nothing_is_removed(site: FakeSite
     assert names(site, broken) == ["/lake", "/sky"]
     assert list(reasons(site, broken)) == ["/b.xml", "/c.xml", "/d.xml", "/e.xml"]
     assert (whole.complete, broken.complete) == (False, False)  # the first has no /c.xml
+    assert whole.why_incomplete == "; ".join(f"the sitemap /{name}.xml could not be read" for name in "cde")
+    assert broken.why_incomplete == (
+        "the sitemap /b.xml could not be read; the sitemap /c.xml could not be read; "
+        "the sitemap /d.xml could not be read to its end; and 1 more"
+    )
 
 
 def test_depth_and_number_of_sitemaps_are_limited(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,11 +246,13 @@ def test_depth_and_number_of_sitemaps_are_limited(site: FakeSite, monkeypatch: p
     listing = read(site, "/0.xml")
     assert (site.paths(), listing.complete) == (["/robots.txt", "/0.xml", "/1.xml", "/2.xml"], False)
     assert "3 deep" in reasons(site, listing)["/3.xml"]
+    assert listing.why_incomplete.startswith("the sitemap /3.xml could not be read; ")
     monkeypatch.setattr(sitemap, "MAX_SITEMAPS", 2)
     site.put("/many.xml", site.index(*(f"/{number}.xml" for number in "abc")))
     site.put("/a.xml", site.sitemap("/lake"))
     listing = read(site, "/many.xml")
     assert (names(site, listing), listing.complete) == (["/lake"], False)
+    assert listing.why_incomplete == "the sitemap /b.xml could not be read; the sitemap /c.xml could not be read"
 
 
 def test_a_sites_address_is_enough_when_robots_txt_names_its_sitemaps(site: FakeSite) -> None:
@@ -360,7 +367,8 @@ def test_a_redirect_for_good_gives_one_document_and_another_keeps_what_is_stored
         pytest.param(Reply(article("404 Not Found", WORDS).encode(), headers=HTML), "error page", id="an error page with status 200"),
         pytest.param(Reply(b"<html><body></body></html>", headers=HTML), "main text", id="no main text"),
         pytest.param(Reply(b"%PDF-1.7", headers={"Content-Type": "application/pdf"}), "application/pdf", id="no HTML"),
-        pytest.param(Reply(b"", 404), "404", id="404"),
+        pytest.param(Reply(b"", 404), "status 404", id="404"),
+        pytest.param(Reply(b"<h1>Gone</h1>", 410), "status 410", id="410"),
         pytest.param(Reply(b"<html>no</html>", 403), "403", id="403"),
         pytest.param(Reply(b"", 503), "503", id="503"),
         pytest.param(Reply(b"<div>" * 100_000, headers=HTML), "elements", id="endless nesting"),
@@ -373,7 +381,7 @@ def test_a_page_that_goes_wrong_is_named_and_the_others_are_read(site: FakeSite,
     listing = read(site, limits=Limits(total=1 if reply.mode == "trickle" else 20))
     assert names(site, listing) == ["/lake", "/sky"]
     assert reason in reasons(site, listing)["/moor"]
-    assert listing.complete
+    assert (listing.complete, listing.why_incomplete) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -399,6 +407,7 @@ def test_a_site_that_stops_answering_is_left_alone(site: FakeSite) -> None:
     listing = read(site, retries=0)
     assert (names(site, listing), listing.complete) == (["/lake"], False)
     assert "3 more were not asked for" in reasons(site, listing)["stopped"]
+    assert listing.why_incomplete == "10 pages in a row could not be fetched"
     assert "/down9" in site.paths() and "/down10" not in site.paths()
 
 
@@ -407,6 +416,23 @@ def test_the_number_of_pages_is_limited(site: FakeSite) -> None:
     listing = read(site, "/sitemap.xml#limit=2")
     assert (names(site, listing), listing.complete) == (["/lake", "/moor"], False)
     assert "names 3" in reasons(site, listing)["limit"]
+    assert listing.why_incomplete == "the limit of 2 pages was met"
+
+
+def test_a_sitemap_of_more_entries_than_are_read(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first are, and the listing is not whole."""
+    monkeypatch.setattr(sitemap, "MAX_ENTRIES", 2)
+    listing = read(site)
+    assert (names(site, listing), listing.complete) == (["/lake", "/moor"], False)
+    assert listing.why_incomplete == "the sitemap /sitemap.xml could not be read to its end"
+
+
+def test_a_site_none_of_whose_pages_can_be_read_is_not_whole(site: FakeSite) -> None:
+    """All pages are failures, and nothing of the site is removed, whatever else the corpus has of it."""
+    site.pages |= {path: Reply(b"", 404) for path in ("/lake", "/moor", "/sky")}
+    listing = read(site)
+    assert (listing.documents, len(listing.failures), listing.complete) == ((), 3, False)
+    assert listing.why_incomplete == "none of the pages could be read"
 
 
 def test_a_sitemap_without_pages_is_an_error_and_no_empty_site(site: FakeSite) -> None:

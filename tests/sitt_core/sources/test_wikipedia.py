@@ -19,7 +19,7 @@ from sitt_core.store.reading import open_corpus
 from sitt_core.types import Document, Listing
 from tests.fakes import corpora
 from tests.fakes.embedder import HashEmbedder
-from tests.fakes.web import Handler
+from tests.fakes.site import Handler
 from tests.fakes.wikipedia import LIST, FakeWikipedia, WikiPage, article, beasts, link, list_page, page_html, row
 
 CONTACT = "me@example.org"
@@ -39,7 +39,7 @@ def read(wiki: FakeWikipedia, tmp_path: Path) -> Read:
 
     def reading(what: str = "", *, stored: tuple[Document, ...] = (), cache: str = "cache", **changes: Any) -> Listing:
         made = {"user_agent": user_agent(CONTACT), "retries": 2, "limits": Limits(total=30), "allow_private": True, **changes}
-        with Fetcher(cache_dir=tmp_path / cache, clock=wiki.clock.now, sleep=wiki.clock.sleep, **made) as fetcher:
+        with Fetcher(cache_dir=tmp_path / cache, clock=wiki.clock, sleep=wiki.clock.sleep, **made) as fetcher:
             return read_wikipedia(parse_wanted(what), fetcher=fetcher, base_url=wiki.url, stored=stored)
 
     return reading
@@ -55,6 +55,12 @@ def by_id(listing: Listing) -> dict[str, Document]:
 
 def reasons(listing: Listing) -> dict[str, str]:
     return {failure.id.removeprefix("wikipedia:"): failure.reason for failure in listing.failures}
+
+
+def removed(before: Listing, after: Listing) -> set[str]:
+    """The names that a complete listing no longer has."""
+    gone = {document.id for document in before.documents} - {each.id for each in (*after.documents, *after.failures)}
+    return {id_.removeprefix("wikipedia:") for id_ in gone} if after.complete else set()
 
 
 class TestTheWholeList:
@@ -78,7 +84,7 @@ class TestTheWholeList:
         assert sorted(set(asked)) == sorted(wiki.wiki)
         assert wiki.queries() == 4 + 1  # the list, three batches of 50, and one that was lagged
         assert {asked.headers["user-agent"].split(" requests/")[0] for asked in wiki.asked} == {f"SITTLab/0.1 ({CONTACT})"}
-        waited = [after - before for before, after in zip([0.0, *wiki.clock.slept], wiki.clock.slept, strict=False)]
+        waited = [after - before for before, after in zip([0.0, *wiki.clock.waits], wiki.clock.waits, strict=False)]
         assert waited  # it waited by the clock, not by the wall
         assert sum(each >= 7 for each in wiki.times()) == 3
         assert sum(5 <= each < 7 for each in wiki.times()) == 1
@@ -115,7 +121,7 @@ class TestTheWholeList:
         assert document.source.license == CC
         assert document.source.title.endswith(": AC/DC beast")
         assert document.revision == f"{wiki.url}/w/index.php?oldid=1"
-        assert document.fetched_at.startswith("2026-12-01T00:00")
+        assert document.fetched_at.startswith("2026-11-30T12:00")
         assert (document.category, document.region, document.aliases) == ("Aquatic or semi-aquatic", "Lake 0", ("Old AC/DC beast",))
         assert document.text == (
             "The story of AC/DC beast, number 0.\n\n## Infobox\n\n- AC/DC beast\n- Country: Scotland\n\n## History\n\nFirst seen in 1933."
@@ -353,13 +359,93 @@ class TestTheListPage:
             read("list=A")
 
     def test_a_list_that_lost_most_of_its_rows(self, wiki: FakeWikipedia, read: Read) -> None:
-        """3 of 12 rows are no reason to remove the others: the listing is not whole."""
+        """3 of 12 rows were read to the end: whether the others are gone is for whoever knows all listings before."""
         wiki.wiki = beasts(12)
         first = read()
         wiki.wiki[LIST] = one_group(*(row(link(title)) for title in list(wiki.wiki)[1:4]), revision=2)
         second = read(stored=first.documents)
-        assert (len(second.documents), second.complete) == (3, False)
-        assert "nothing is removed" in second.notices[-1]
+        assert (len(second.documents), second.complete, second.why_incomplete) == (3, True, "")
+
+
+class TestWhatChangesItsPlace:
+    """Articles that are deleted, renamed or merged while the list, or the titles, still name them."""
+
+    @pytest.mark.parametrize("what", ["", "titles=A|B"], ids=["list", "titles"])
+    def test_an_article_that_is_not_there(self, what: str, wiki: FakeWikipedia, read: Read) -> None:
+        """The wiki names it and answers 404: a failure with its reason, and what is stored stays."""
+        wiki.wiki = {LIST: one_group(row(link("A"), "", "Tall."), row(link("B"))), "A": article("A"), "B": article("B")}
+        first = read(what)
+        wiki.wiki["A"].revision = 2
+        wiki.pages = {"/w/rest.php/v1/page/A/with_html": lambda handler: handler.send(404, "gone")}
+        second = read(what, stored=first.documents)
+        assert (set(by_id(second)), second.complete) == ({"B"}, True)
+        assert "404" in reasons(second)["A"]
+        assert removed(first, second) == set()
+
+    @pytest.mark.parametrize("description", ["Tall.", ""], ids=["a row that says something", "a row that does not"])
+    @pytest.mark.parametrize("what", ["", "titles=A|B"], ids=["list", "titles"])
+    def test_a_deleted_article(self, what: str, description: str, wiki: FakeWikipedia, read: Read) -> None:
+        """No such page any more: a failure too. Once the list has no link either, the row takes the article's place, or it goes."""
+        wiki.wiki = {LIST: one_group(row(link("A"), "", description), row(link("B"))), "A": article("A"), "B": article("B")}
+        first = read(what)
+        del wiki.wiki["A"]
+        second = read(what, stored=first.documents)
+        assert (set(by_id(second)), list(reasons(second)), second.complete) == ({"B"}, ["A"], True)
+        assert "no such page" in reasons(second)["A"]
+        assert removed(first, second) == set()
+        if not what:
+            wiki.wiki[LIST] = one_group(row("A", "", description), row(link("B")), revision=2)
+            third = read(stored=first.documents)
+            assert removed(first, third) == (set() if description else {"A"})
+            assert third.failures == ()
+
+    @pytest.mark.parametrize("what", ["", "titles=Old A|B"], ids=["list", "titles"])
+    def test_a_deleted_redirect(self, what: str, wiki: FakeWikipedia, read: Read) -> None:
+        """The name that led to an article leads nowhere: the document of that article stays."""
+        wiki.wiki = {LIST: one_group(row(link("Old A")), row(link("B"))), "A": article("A"), "B": article("B")}
+        wiki.wiki["Old A"] = WikiPage(redirect="A")
+        first = read(what)
+        assert set(by_id(first)) == {"A", "B"}
+        del wiki.wiki["Old A"]
+        second = read(what, stored=first.documents)
+        assert (list(reasons(second)), removed(first, second)) == (["A"], set())
+
+    def test_redirects_that_lead_nowhere(self, wiki: FakeWikipedia, read: Read) -> None:
+        """An article that has become part of a circle, or of two redirects in a row, keeps its document."""
+        wiki.wiki = {LIST: one_group(row(link("A")), row(link("B"))), "A": article("A"), "B": article("B")}
+        first = read()
+        wiki.hops = 1
+        wiki.wiki |= {"A": WikiPage(redirect="C"), "C": WikiPage(redirect="A")}
+        wiki.wiki |= {"B": WikiPage(redirect="D"), "D": WikiPage(redirect="E"), "E": article("E")}
+        second = read(stored=first.documents)
+        assert (set(reasons(second)), second.documents, removed(first, second)) == ({"A", "B"}, (), set())
+
+    @pytest.mark.parametrize("what", ["", "titles=A|B"], ids=["list", "titles"])
+    def test_a_renamed_article(self, what: str, wiki: FakeWikipedia, read: Read) -> None:
+        """Its old name redirects to the new one: the document keeps its id under the new title, also when the list follows."""
+        wiki.wiki = {LIST: one_group(row(link("A")), row(link("B"))), "A": article("A"), "B": article("B")}
+        first = read(what)
+        wiki.wiki |= {"A": WikiPage(redirect="Great A"), "Great A": article("Great A")}
+        second = read(what, stored=first.documents)
+        assert (set(by_id(second)), removed(first, second)) == ({"A", "B"}, set())
+        assert (by_id(second)["A"].title, by_id(second)["A"].aliases) == ("Great A", ("A",))
+        wiki.wiki[LIST] = one_group(row(link("Great A")), row(link("B")), revision=2)
+        third = read(what.replace("A|", "Great A|"), stored=second.documents)
+        assert {id_: document.title for id_, document in by_id(third).items()} == {"A": "Great A", "B": "B"}
+
+    @pytest.mark.parametrize("what", ["", "titles=A|B|C"], ids=["list", "titles"])
+    def test_merged_articles(self, what: str, wiki: FakeWikipedia, read: Read) -> None:
+        """Two rows that lead to one article are one document; the other is gone, and the listing is whole."""
+        wiki.wiki = {LIST: one_group(*(row(link(title)) for title in "ABC")), **{title: article(title) for title in "ABC"}}
+        first = read(what)
+        wiki.wiki["A"] = WikiPage(redirect="B#A")
+        second = read(what, stored=first.documents)
+        assert (set(by_id(second)), second.failures, second.complete) == ({"B", "C"}, (), True)
+        assert by_id(second)["B"].aliases == ("A",)
+        assert removed(first, second) == {"A"}
+        wiki.pages = {"/w/rest.php/v1/page/B/with_html": "<p>down"}
+        wiki.wiki["B"].revision = 2
+        assert removed(first, read(what, stored=first.documents)) == {"A"}
 
 
 class TestTitles:
@@ -454,8 +540,8 @@ class TestFailures:
                 "got none but what surrounds",
                 id="chrome",
             ),
-            pytest.param(lambda h: h.begin({"Content-Length": "200000000"}), r"at most 10,000,000 bytes", id="200 MB"),
-            pytest.param(lambda h: h.begin({"Content-Length": "10"}), "broke off, 3 times", id="broken off"),
+            pytest.param(lambda h: h.cut({"Content-Length": "200000000"}), r"at most 10,000,000 bytes", id="200 MB"),
+            pytest.param(lambda h: h.cut({"Content-Length": "10"}), "broke off, 3 times", id="broken off"),
             pytest.param(
                 lambda h: h.send(404, '{"httpReason": "Not Found"}', {"Content-Type": "application/json"}), "404 Not Found", id="gone"
             ),
@@ -495,6 +581,7 @@ class TestFailures:
         listing = read("titles=" + "|".join(wiki.wiki))
         assert (len(listing.failures), len(wiki.articles_asked())) == (9, 5)
         assert "not asked for" in listing.failures[-1].reason
+        assert (listing.complete, listing.why_incomplete) == (False, "5 articles in a row could not be fetched")
 
     @pytest.mark.parametrize(("lagging", "found"), [(2, 1), (9, 0)])
     def test_a_lagged_wiki(self, lagging: int, found: int, wiki: FakeWikipedia, read: Read) -> None:

@@ -127,12 +127,17 @@ class TestTheList:
         assert as_json(made("restore", gone[0], "--corpus", "beasts", "--json"))["restored"] == gone[:1]
 
     def test_has_other_columns(self, made: Run, wiki: FakeWikipedia, data_dir: Path) -> None:
-        """Columns that nobody knows are a named error, and not documents without names and places."""
-        relist(wiki, articles(wiki), columns=("No.", "Also", "What", "Where", "Picture"))
-        result = made(*UPDATE)
-        told = json.loads(result.stdout)
-        assert (result.exit_code, told["error"]["kind"]) == (1, "SourceError")
-        assert titles(stored(data_dir)) == set(articles(wiki))
+        """Called otherwise, they no longer say where and what else: the documents keep what they said, and a notice says so."""
+        places = {document.id: document.region for document in stored(data_dir).documents}
+        body = wiki.wiki[LIST].body
+        for old, new in (("Name", "Creature"), ("Other names", "AKA-ish"), ("Purported location", "Haunt")):
+            body = body.replace(f"<th>{old}</th>", f"<th>{new}</th>")
+        wiki.wiki[LIST] = replace(wiki.wiki[LIST], body=body, revision=2)
+        told = as_json(made(*UPDATE))
+        assert len(told["updates"][0]["plan"]["unchanged"]) == COUNT
+        assert any("says where they are or what else they are called any more" in notice for notice in told["updates"][0]["notices"])
+        assert {document.id: document.region for document in stored(data_dir).documents} == places
+        assert all(places.values())
         assert current_generation(data_dir / "store" / "beasts") == "000001"
 
 
