@@ -3,11 +3,13 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 
 from sitt_core.retrieval.contributions import Contribution
 from sitt_core.retrieval.highlight import excerpt, matches
 from sitt_core.retrieval.weights import WordWeight
-from sitt_core.types import Chunk, Passage, Retrieval, Source, Span, Stage
+from sitt_core.store.reading import DocumentInfo
+from sitt_core.types import Chunk, Document, Passage, Retrieval, Source, Span, Stage
 
 EXCERPT = 460
 UNSTATED = "not stated"
@@ -29,12 +31,13 @@ def passage_card(
     fusion: str,
     badge: str = "",
     why: str = "",
+    about: Mapping[str, DocumentInfo] = MappingProxyType({}),
 ) -> str:
     """One result: title, headings, excerpt with the matched words marked, place, scores, attribution.
 
     `best` holds the top score of each stage that ran, `depths` how many chunks it ranked; `fusion` says what the
     fused scores are. `badge` (beside the title) and
-    `why` (under the scores) are HTML.
+    `why` (under the scores) are HTML. `about` tells of documents, by id, at which revision and when they were read.
     """
     chunk = passage.chunk
     marked = matches(chunk.text, words, language)
@@ -51,7 +54,7 @@ def passage_card(
         f'<h2 dir="auto"><span class="sl-rank">{passage.rank}</span>{escape(passage.title)}{badge}</h2>'
         f'<div class="sl-path" dir="auto">{escape(path)}</div>'
         f"{_text(chunk, marked, _trimmed(chunk.text, shown), start=shown.start > body, end=shown.end < len(chunk.text))}{more}"
-        f"{_scores(passage, best, depths, fusion)}{why}{_place(passage)}{_attribution(passage)}</article>"
+        f"{_scores(passage, best, depths, fusion)}{why}{_place(passage)}{_attribution(passage, about)}</article>"
     )
 
 
@@ -121,15 +124,32 @@ def _place(passage: Passage) -> str:
     )
 
 
-def _attribution(passage: Passage) -> str:
-    sources = dict.fromkeys([passage.source, *(twin.source for twin in passage.twins)])
-    lines = []
-    for source in sources:
-        link = escape(source.url)
-        if source.url.startswith(("https://", "http://")):
-            link = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{link}</a>'
-        lines.append(f'<div class="sl-small">{escape(source.title)} · {link} · {escape(_license(source))}</div>')
-    return "".join(lines)
+def _attribution(passage: Passage, about: Mapping[str, DocumentInfo]) -> str:
+    documents = [(each.source, about.get(each.chunk.document_id)) for each in (passage, *passage.twins)]
+    lines = dict.fromkeys(source_html(source, document) for source, document in documents)
+    return "".join(f'<div class="sl-small">{line}</div>' for line in lines)
+
+
+def source_html(source: Source, document: DocumentInfo | Document | None = None) -> str:
+    """Where a text is from: title, address, licence; of a document also the revision, where that is an address, and when it was read."""
+    parts = [escape(source.title), link_html(source.url), escape(license_words(source))]
+    if document is not None:
+        if is_address(document.revision):
+            parts.append(link_html(document.revision, "this revision"))
+        if document.fetched_at:
+            parts.append(f"fetched {escape(document.fetched_at[:16].replace('T', ' '))}")
+    return " · ".join(parts)
+
+
+def is_address(text: str) -> bool:
+    """Whether a browser can be sent there."""
+    return text.startswith(("https://", "http://"))
+
+
+def link_html(url: str, words: str = "") -> str:
+    """A link that opens in a window of its own, or the text where it is no address."""
+    told = escape(words or url)
+    return f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{told}</a>' if is_address(url) else told
 
 
 def why_html(weights: Sequence[WordWeight], asked_as: Mapping[str, str], nowhere: Collection[str], *, chunks: int) -> str:
@@ -162,7 +182,8 @@ def why_html(weights: Sequence[WordWeight], asked_as: Mapping[str, str], nowhere
     )
 
 
-def _license(source: Source) -> str:
+def license_words(source: Source) -> str:
+    """The licence, or that none is stated."""
     return "licence not stated" if source.license == UNSTATED else source.license
 
 

@@ -17,7 +17,7 @@ from sitt_core.errors import IndexMissing, InvalidInput, NotFound, SittError, St
 from sitt_core.ingest import Recipe, text_fingerprint
 from sitt_core.retrieval.words import words_language
 from sitt_core.store.reading import Corpus, DocumentInfo
-from sitt_core.surfaces.dashboard import building, chunk_view, corpus_figures, state
+from sitt_core.surfaces.dashboard import building, cards, chunk_view, corpus_figures, state
 from sitt_core.surfaces.dashboard.explore import PLOT_CONFIG, draw_data
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
@@ -93,7 +93,7 @@ def content_row(document: DocumentInfo, counts: Mapping[str, int] | None) -> dic
         "region": document.region,
         **({} if counts is None else {"chunks": counts.get(document.id, 0)}),
         "characters": document.characters,
-        "licence": document.source.license,
+        "licence": cards.license_words(document.source),
         "source": document.source.title,
         "revision": document.revision or document.sha256[:10],
         "fetched": document.fetched_at[:16].replace("T", " "),
@@ -139,21 +139,16 @@ def document_html(document: Document) -> str:
     """A document with its attribution, as a card; the text scrolls in it."""
     facts = [document.category, document.region, ", ".join(document.countries)]
     named = f'<div class="sl-path" dir="auto">also {escape(", ".join(document.aliases))}</div>' if document.aliases else ""
-    link = escape(document.source.url)
-    if document.source.url.startswith(("https://", "http://")):
-        link = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{link}</a>'
+    known = f"revision {escape(document.revision)}" if document.revision else f"SHA-256 {escape(document.sha256[:10])}"
     origin = [
-        escape(document.source.title),
-        link,
-        escape(document.source.license),
+        cards.source_html(document.source, document),
         f"from {escape(document.origin)}",
-        f"fetched {escape(document.fetched_at)}" if document.fetched_at else "",
-        f"revision {escape(document.revision)}" if document.revision else f"SHA-256 {escape(document.sha256[:10])}",
+        *([] if cards.is_address(document.revision) else [known]),
     ]
     return (
         f'<article class="sl-card" data-document="{escape(document.id)}"><h2 dir="auto">{escape(document.title)}</h2>{named}'
         f'<div class="sl-path" dir="auto">{escape(" · ".join(fact for fact in facts if fact))}</div>'
-        f'<div class="sl-small">{" · ".join(part for part in origin if part)}</div>'
+        f'<div class="sl-small">{" · ".join(origin)}</div>'
         f'<div class="sl-doc" tabindex="0" role="region" aria-label="Text of the document">'
         f'<div class="sl-text" dir="auto">{escape(document.text[: chunk_view.PART])}</div></div></article>'
     )

@@ -120,6 +120,8 @@ def _draw_cards(result: Retrieval, engine: Engine, comparison: Comparison | None
     best, depths = cards.stage_tops(result.trace.stages)
     badges = {change.passage.rank: pin.badge_html(change) for change in comparison.changes} if comparison else {}
     whys = _whys(result, engine, words)
+    shown = {id_ for passage in result.passages for id_ in passage.document_ids}
+    about = {document.id: document for document in engine.corpus.documents if document.id in shown}
     for passage in result.passages:
         card = cards.passage_card(
             passage,
@@ -130,6 +132,7 @@ def _draw_cards(result: Retrieval, engine: Engine, comparison: Comparison | None
             fusion=engine.configuration.fusion,
             badge=badges.get(passage.rank, ""),
             why=whys.get(passage.rank, ""),
+            about=about,
         )
         st.html(card)
 

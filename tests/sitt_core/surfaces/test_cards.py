@@ -1,6 +1,7 @@
 """Results as HTML and figures: what a card and a chart say about a retrieval worked out by hand."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitt_core.retrieval.contributions import Contribution
+from sitt_core.store.reading import DocumentInfo
 from sitt_core.surfaces.dashboard import cards, figures
 from sitt_core.surfaces.dashboard.theme import DARK, LIGHT, Palette, palette, style_sheet
 from sitt_core.types import Chunk, Hit, Passage, Retrieval, Source, Span, Stage, Trace
@@ -25,7 +27,7 @@ def passage(text: str = "A lake.", *, rank: int = 1, name: str = "a", length: in
     return Passage(rank, chunk(name, text), "Loch", source, hit, length)
 
 
-def card(shown: Passage, words: tuple[str, ...] = (), fusion: str = "rrf") -> str:
+def card(shown: Passage, words: tuple[str, ...] = (), fusion: str = "rrf", about: Mapping[str, DocumentInfo] | None = None) -> str:
     return cards.passage_card(
         shown,
         words=words,
@@ -33,6 +35,7 @@ def card(shown: Passage, words: tuple[str, ...] = (), fusion: str = "rrf") -> st
         best={"dense": 1.0, "keyword": 3.0, "fused": 0.03},
         depths={"dense": 50, "keyword": 7, "fused": 55},
         fusion=fusion,
+        about=about or {},
     )
 
 
@@ -262,3 +265,19 @@ def test_every_ink_can_be_read(theme_type: str) -> None:
 def test_the_style_sheet_names_only_our_classes() -> None:
     """Every class is ours, so that nothing of Streamlit's own can be hit."""
     assert all(name.startswith("sl-") for name in re.findall(r"\.([a-z][\w-]*)", re.sub(r"\{[^}]*\}", "", style_sheet(LIGHT))))
+
+
+def test_a_card_says_at_which_revision_its_document_was_read_and_when() -> None:
+    """As a link where the revision is an address, of each twin too; without that, and without a time, nothing is made up."""
+    stated = Source("Wiki: Loch", "https://example.org/Loch", "not stated")
+    seen = DocumentInfo(
+        "a.md", "Loch", stated, "", "", "wikipedia:titles", "0", 7, "https://example.org/Loch?oldid=5", "2026-11-30T20:26:03+00:00"
+    )
+    told = "Wiki: Loch · https://example.org/Loch · licence not stated"
+    assert "".join(read(cards.source_html(stated, seen)).seen) == f"{told} · this revision · fetched 2026-11-30 20:26"
+    assert 'href="https://example.org/Loch?oldid=5"' in cards.source_html(stated, seen)
+    assert "".join(read(cards.source_html(stated, replace(seen, revision="0123", fetched_at=""))).seen) == told
+    assert "".join(read(cards.source_html(stated)).seen) == told
+    shown = replace(passage(source=stated), twins=(replace(passage(), chunk=chunk("b")), passage(source=stated)))
+    lines = re.findall(r'<div class="sl-small">(?=Wiki|Guide)(.*?)</div>', card(shown, about={"a.md": seen}))
+    assert ["this revision" in line for line in lines] == [True, False]
