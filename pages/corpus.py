@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from sitt_core.surfaces.dashboard import building, chunk_view, corpora, corpus, rebuild, shell, versions
+from sitt_core.surfaces.dashboard import building, chunk_view, corpora, corpus, found_html, rebuild, shell, versions
 
 st.title("Corpus", anchor=False)
-st.html(chunk_view.style_sheet(shell.colours()))
+st.html(chunk_view.style_sheet(shell.colours()) + found_html.style_sheet(shell.colours()))
 opened = st.session_state["corpus object"]
 if opened is None:
     versions.say_refused()
@@ -18,7 +18,7 @@ sections = {
     corpus.CHUNKS: corpus.draw_chunks,
     "Lengths": corpus.draw_lengths,
     "Map": corpus.draw_map,
-    "Rebuild": rebuild.draw_rebuild,
+    corpora.REBUILD: rebuild.draw_rebuild,
     "Versions": versions.draw_versions,
     "Indexes": versions.draw_indexes,
     "Corpora": corpora.draw_corpora,

@@ -1,18 +1,20 @@
 """The Corpus page's shelf: corpora made, opened, renamed and deleted."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from sitt_core.build import read_source
-from sitt_core.errors import InvalidInput, SittError, SourceError
+from sitt_core.errors import InvalidInput, SittError
 from sitt_core.retrieval.words import LANGUAGES
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store import admin
 from sitt_core.store.layout import check_corpus_name, corpus_names
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces import status
-from sitt_core.surfaces.dashboard import building, state
+from sitt_core.surfaces.dashboard import building, checks, found_html, sources, state
+from sitt_core.surfaces.dashboard.corpus import SECTION
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
 from sitt_core.surfaces.dashboard.versions import REFUSED, heading, say_refused
@@ -21,6 +23,12 @@ from sitt_core.types import Filters
 
 MADE = "corpus being made"
 """The session's key of the name of a corpus whose first update this session started."""
+UNMADE = "corpus not made"
+"""The session's key of what keeps a corpus from being made, said at the next run."""
+PREFIX = "make"
+"""How the keys of the form's fields begin."""
+REBUILD = "Rebuild"
+"""The section where a corpus's sources are."""
 
 
 def draw_corpora(corpus: Corpus, colours: Palette) -> None:
@@ -66,45 +74,72 @@ def open_corpus(name: str) -> None:
 
 
 def draw_make() -> None:
-    """A form that makes a corpus out of a folder of Markdown, and the progress of that."""
+    """A form that makes a corpus out of any source, the progress of that, and what could not be read."""
     heading("Make a corpus of your own")
     made = st.session_state.get(MADE)
-    if made is not None:
-        if building.watch(f"update:{made}"):
-            return
-        if made in corpus_names(state.workshop().settings.store_dir):
-            st.success(f"{made} is made.", icon=":material/check:")
-            st.button(f"Open {made}", type="primary", key="open made", on_click=open_corpus, args=(made,))
-    st.html(
-        '<div class="sl-small">Point it at a folder of Markdown on the machine that this page runs on. The folder is read, never written.</div>'
-    )
+    if made is not None and _draw_made(made):
+        return
+    kind = sources.draw_kind(PREFIX)
     with st.form("make corpus"):
-        left, middle, right = st.columns([2, 3, 1])
+        left, right = st.columns([2, 1])
         left.text_input("Name", key="make name", placeholder="my-notes", help="Lower-case letters, digits and hyphens.")
-        middle.text_input("Folder", key="make folder", placeholder="~/notes")
         right.selectbox("Language", list(LANGUAGES), key="make language", help="For stemming and stop words; none for neither.")
-        st.form_submit_button("Make it", type="primary", on_click=_make)
+        sources.draw_fields(PREFIX, kind)
+        st.form_submit_button("Make it", type="primary", on_click=_make, disabled=sources.is_missing(kind))
+    if refused := st.session_state.pop(UNMADE, None):
+        st.error(refused)
+
+
+def _draw_made(name: str) -> bool:
+    """How the making goes, or went; whether it still does."""
+    key = checks.update_key(name)
+    if building.watch(key):
+        return True
+    if name != state.address().corpus and name in corpus_names(state.workshop().settings.store_dir):
+        st.success(f"{name} is made.", icon=":material/check:")
+        st.button(f"Open {name}", type="primary", key="open made", on_click=open_corpus, args=(name,))
+        if job_id := st.session_state.get(f"job {key}"):
+            _draw_stayed(name, state.workshop().settings.jobs_dir / job_id)
+    return False
+
+
+def _draw_stayed(name: str, folder: Path) -> None:
+    """What the first update could not read; trying again opens the corpus where that is shown."""
+    failures, places = checks.failures_of(folder)
+    if failures:
+        with st.expander(f"Not read: {len(failures):,}", expanded=True, key="made without"):
+            st.html(found_html.failures_html([(id_ or place, reason) for place, id_, reason in failures]))
+            st.button("Try again", key="again made", on_click=_try_again, args=(name, places), icon=":material/refresh:")
+
+
+def _try_again(name: str, places: Sequence[str]) -> None:
+    _open_rebuild(name)
+    sources.start_check(name, places)
+
+
+def _open_rebuild(name: str) -> None:
+    """Opens a corpus where its sources are, and how its last update ended."""
+    open_corpus(name)
+    st.session_state[SECTION] = REBUILD
 
 
 def _make() -> None:
-    """Begins the first update; what is wrong with the name or the folder is said at once."""
-    name, folder, language = (str(st.session_state[f"make {part}"]).strip() for part in ("name", "folder", "language"))
+    """Begins the first update; what is wrong with the name or the source is said at once, and nothing is started."""
+    name, language = (str(st.session_state[f"make {part}"]).strip() for part in ("name", "language"))
     try:
         check_corpus_name(name)
         if (state.workshop().settings.store_dir / name / "CURRENT").exists():
             raise InvalidInput(
                 expected="a name that no corpus has", got=repr(name), remedy="Choose another, or open that one and update it."
             )
-        listing, place = read_source(f"markdown:{folder}")
-        if not listing.documents:
-            reason = listing.failures[0].reason if listing.failures else "no file of Markdown"
-            raise SourceError(expected="a folder with at least one readable document", got=reason, remedy="Check the folder.")
+        spec = sources.take_source(PREFIX)
     except SittError as error:
-        st.session_state[REFUSED] = told(error)
+        st.session_state[UNMADE] = told(error)
         return
+    if not corpus_names(state.workshop().settings.store_dir):  # there is no other to be at: this one opens once it is there
+        _open_rebuild(name)
     st.session_state[MADE] = name
-    arguments = ["update", "--source", place, "--corpus", name, "--language", language, "--yes"]
-    building.start(arguments, f"Make {name} of {len(listing.documents)} documents", f"update:{name}")
+    building.start(checks.make_arguments(name, spec, language), f"Make {name}", checks.update_key(name))
 
 
 def _draw_rename(corpus: Corpus) -> None:

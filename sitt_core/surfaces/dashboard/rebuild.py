@@ -1,236 +1,121 @@
-"""The Corpus page's update: choose a source, see what has changed, choose the indexes, confirm, watch."""
+"""The Corpus page's update: its sources, what has changed in them, what that touches, confirmed, published, and how it ended."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 
 import streamlit as st
 
-from sitt_core import ingest, jobs
-from sitt_core.build import DEFAULT_LANGUAGE, read_source
-from sitt_core.configuration import Configuration
+from sitt_core import jobs
 from sitt_core.errors import SittError
-from sitt_core.ingest import Estimate, Plan
+from sitt_core.jobs import Job
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces import status
-from sitt_core.surfaces.dashboard import building, state
-from sitt_core.surfaces.dashboard.plain import plain_label
+from sitt_core.surfaces.dashboard import building, checks, found, publishing, sources, state
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
-from sitt_core.surfaces.dashboard.versions import index_name
-from sitt_core.surfaces.progress import human_seconds
-from sitt_core.types import Listing
+from sitt_core.surfaces.dashboard.versions import REFUSED, heading, say_refused
+from sitt_core.surfaces.source_forms import describe
+from sitt_core.surfaces.updating import Found, Wish, kept_found
 
-BUCKETS = ("added", "changed", "removed", "unchanged", "failed", "kept")
-MEANINGS = {
-    "added": "new in the source",
-    "changed": "another text, title or licence than what is stored",
-    "removed": "no longer in the source: they are retired and can be restored",
-    "unchanged": "as stored: nothing is embedded again",
-    "failed": "could not be read: what is stored of them stays as it was",
-    "kept": "restored by hand and not in the source: they stay",
-}
-FOLDER = "a folder of yours …"
-GUIDE = "field-guide"
-SHOWN_LINES = 1500
-CHECKED = "checked source"
-"""The session's key of the check whose plan is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One look at a source: of which corpus, where, and when; a later one reads it again."""
-
-    identity: str
-    place: str
-    moved: bool
-    at: float
+PREFIX = "check"
+"""How the keys of the fields of another source begin."""
 
 
 def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
-    """From a source to the next generation, in steps that each wait for the reader."""
+    """From the sources to the next generation, in steps that each wait for the reader; all reading is a job of its own."""
     del colours
-    key = f"update:{corpus.name}"
-    if building.watch(key):
+    settings = state.workshop().settings
+    known = jobs.recent(settings.jobs_dir, jobs.KEPT_JOBS)
+    check = checks.latest(known, checks.check_key(corpus.name), done=True)
+    seen, problem = _seen(corpus, check)
+    own = str(st.session_state.get(f"job {checks.update_key(corpus.name)}", ""))
+    ended = checks.shown_result(known, corpus.name, own=own, now=time.time())
+    if ended is not None:
+        publishing.draw_result(corpus, ended, check if seen else None)
+    heading("Sources")
+    sources.draw_sources(corpus, checks.read_whole(seen, check.started) if seen and check else {})
+    if _is_under_way(checks.update_key(corpus.name)):
         return
-    if (done := _finished(key)) is not None:
-        st.success(
-            f"{plain_label(done)} Generation {corpus.generation} is served now: {len(corpus.documents):,} documents.",
-            icon=":material/check:",
-        )
-    place, moved = _choose_source(corpus)
-    st.button(
-        "Check for changes",
-        type="primary",
-        disabled=not place,
-        on_click=_check,
-        args=(corpus.identity, place, moved),
-        icon=":material/search:",
-    )
-    check: Check | None = st.session_state.get(CHECKED)
-    if check is None or check.identity != corpus.identity or check.place != place or check.moved != moved:
+    if building.watch(checks.check_key(corpus.name)):
         return
+    _draw_chooser(corpus)
+    if problem:
+        st.error(problem)
+    if seen is not None and check is not None:
+        folder = settings.jobs_dir / check.id
+        found.draw_found(corpus, seen, folder, check.started)
+        publishing.draw_confirm(corpus, seen, folder)
+
+
+def _is_under_way(key: str) -> bool:
+    """Shows an update that runs, or could not be started; how one ended is `publishing.draw_result`'s to tell."""
+    if jobs.find_running(state.workshop().settings.jobs_dir, key) or f"unstarted {key}" in st.session_state:
+        return building.watch(key)
+    return False
+
+
+def _seen(corpus: Corpus, check: Job | None) -> tuple[Found | None, str]:
+    """What the latest check has found, if it is of the corpus as it is now; and what keeps it from being looked at."""
+    if check is None:
+        return None, ""
+    folder = state.workshop().settings.jobs_dir / check.id
     try:
-        listing, found = _read(check)
-        if not moved:
-            status.check_place(corpus, listing.origin, found)
-        plan = ingest.plan_update(corpus, listing)
+        seen = _kept(folder, corpus)
     except SittError as error:
-        st.error(told(error))
-        return
-    _draw_buckets(corpus, listing, plan)
-    _confirm(corpus, check, listing, plan, found)
+        return None, told(error)
+    return (seen, "") if seen.digest == checks.told_digest(folder) else (None, "")
 
 
-def _finished(key: str) -> str | None:
-    """What to say of the update that this session started and that is done."""
-    known = st.session_state.get(f"job {key}")
-    if known is None:
-        return None
-    job = jobs.read(state.workshop().settings.jobs_dir / known)
-    return f"{job.title}: done." if job.state == "done" else None
+@st.cache_resource(show_spinner="Opening what was found …", max_entries=3, ttl=1800, hash_funcs={Corpus: lambda corpus: corpus.identity})
+def _kept(folder: Path, corpus: Corpus) -> Found:
+    return kept_found(folder, corpus, Wish(corpus.name, (), ()))
 
 
-def _choose_source(corpus: Corpus) -> tuple[str, bool]:
-    """The place to read, in the command line's words, empty when none is given; and whether its folder has moved."""
-    known = {place: f"{origin} · {place}" for origin, place in status.sources_of(corpus).items()}
-    choices = {**known, **({} if GUIDE in known else {GUIDE: "the bundled field guide"}), FOLDER: FOLDER}
-    chosen = st.selectbox("Source", list(choices), key=f"source {corpus.name}", format_func=lambda place: choices.get(place, place))
-    if chosen != FOLDER:
-        return chosen, False
-    typed = st.text_input(
-        "Folder", placeholder="~/notes", key=f"folder {corpus.name}", help="A path on the machine that this page runs on."
+def _draw_chooser(corpus: Corpus) -> None:
+    """Which sources to look at: all that the corpus remembers, one of them, or another."""
+    heading("Check for changes")
+    places = tuple(status.sources_of(corpus).values())
+    every = [sources.ALL] if len(places) > 1 else []
+    chosen = st.selectbox(
+        "What to look at",
+        [*every, *places, sources.OTHER],
+        key=f"look at {corpus.name}",
+        format_func=lambda place: f"all {len(places)} sources" if place == sources.ALL else _label(place),
     )
-    moved = st.checkbox(
-        "This is a folder of the corpus that has moved",
-        key=f"moved {corpus.name}",
-        help="Folders are told apart by their last name; another folder of a known name is refused unless this is ticked.",
-    )
-    return (f"markdown:{typed.strip()}" if typed.strip() else ""), moved
-
-
-def _check(identity: str, place: str, moved: bool) -> None:
-    st.session_state[CHECKED] = Check(identity, place, moved, time.time())
-
-
-@st.cache_resource(show_spinner="Reading the source …", max_entries=4, ttl=1800)
-def _read(check: Check) -> tuple[Listing, str]:
-    return read_source(check.place)
-
-
-def _draw_buckets(corpus: Corpus, listing: Listing, plan: Plan) -> None:
-    """How many documents fall where, and each of them with what would change in it."""
-    ids = {name: tuple(failure.id for failure in plan.failed) if name == "failed" else getattr(plan, name) for name in BUCKETS}
-    st.html(buckets_html({name: len(ids[name]) for name in BUCKETS}))
-    titles = {document.id: document.title for document in corpus.documents} | {
-        document.id: document.title for document in listing.documents
-    }
-    for name in BUCKETS:
-        if ids[name]:
-            with st.expander(
-                f"{name.capitalize()}: {len(ids[name]):,}, {MEANINGS[name]}", expanded=name == "changed", key=f"bucket {name}"
-            ):
-                if name == "failed":
-                    st.dataframe([{"document": each.id, "reason": each.reason} for each in plan.failed], hide_index=True)
-                elif name in ("unchanged", "kept"):
-                    st.dataframe([{"title": titles.get(id_, ""), "document": id_} for id_ in ids[name]], hide_index=True)
-                else:
-                    _draw_diffs(corpus, listing, name, ids[name], titles)
-
-
-def buckets_html(counts: dict[str, int]) -> str:
-    """The sizes of the buckets in a row; `kept` only when there are any."""
-    shown = [(name, count) for name, count in counts.items() if count or name != "kept"]
-    return f'<div class="sl-buckets">{"".join(f"<div><b>{count:,}</b>{name}</div>" for name, count in shown)}</div>'
-
-
-def _draw_diffs(corpus: Corpus, listing: Listing, name: str, ids: Sequence[str], titles: dict[str, str]) -> None:
-    chosen = ids[0]
-    if len(ids) > 1:
-        chosen = st.selectbox(f"Which of the {name}", ids, key=f"diff {name}", format_func=lambda id_: f"{titles.get(id_, '')} · {id_}")
-    else:
-        st.html(f'<div class="sl-small">{escape(titles.get(chosen, ""))} · {escape(chosen)}</div>')
-    if chosen in ids:
-        st.html(diff_html(ingest.diff(corpus, listing, chosen)))
-
-
-def diff_html(lines: Sequence[str]) -> str:
-    """A unified diff as HTML, escaped; added and removed lines keep their + and −, so that colour is not all."""
-    kinds = {"+": "added", "-": "removed", "@": "place-of"}
-    drawn = []
-    for number, line in enumerate(lines[:SHOWN_LINES]):
-        kind = "place-of" if number < 2 else kinds.get(line[:1], "same")
-        drawn.append(f'<div class="sl-{kind}" dir="auto">{escape(line) or " "}</div>')
-    if len(lines) > SHOWN_LINES:
-        drawn.append(f'<div class="sl-place-of">… {len(lines) - SHOWN_LINES:,} more lines</div>')
-    return f'<div class="sl-diff" tabindex="0" role="region" aria-label="Differences">{"".join(drawn)}</div>'
-
-
-def _confirm(corpus: Corpus, check: Check, listing: Listing, plan: Plan, place: str) -> None:
-    """Which indexes go along, what that takes, and the button; many removals ask for their number."""
-    default = state.workshop().settings.defaults
-    if plan.is_empty and corpus.has_index_for(default):
-        st.info("Nothing to do: the corpus is as its source." if not plan.failed else "Nothing that can be read has changed.")
+    if chosen != sources.OTHER:
+        asked = () if chosen == sources.ALL else (chosen,)
+        st.button("Check for changes", type="primary", on_click=sources.start_check, args=(corpus.name, asked), icon=":material/search:")
         return
-    known = {each.index_key: each for each in ingest.index_configurations(corpus) if each.index_key != default.index_key}
-    carried: list[str] = []
-    if known:
-        carried = st.multiselect(
-            "Indexes to carry, besides the default",
-            list(known),
-            default=[key for key in known if corpus.has_index(key) and key == state.configuration().index_key],
-            format_func=lambda key: index_name(known[key]) if key in known else key,
-            key=f"carry {corpus.identity}",
-            help="The others are marked as needing to be built, and are built when next chosen, mostly from cached vectors.",
+    kind = sources.draw_kind(PREFIX)
+    with st.form("another source"):
+        sources.draw_fields(PREFIX, kind)
+        st.checkbox(
+            "This is a source of the corpus that has moved, or is asked for otherwise",
+            key=f"{PREFIX} moved",
+            help="Sources are told apart by their name (a folder's last name, a list, a host, an account); another place under a known name is refused unless this is ticked.",
         )
+        st.form_submit_button(
+            "Check for changes",
+            type="primary",
+            on_click=_check_other,
+            args=(corpus.name,),
+            icon=":material/search:",
+            disabled=sources.is_missing(kind),
+        )
+    say_refused()
+
+
+def _label(place: str) -> str:
+    if place == sources.OTHER:
+        return place
+    known = describe(place)
+    return f"{known.kind}: {known.name}"
+
+
+def _check_other(corpus: str) -> None:
     try:
-        costs = [(index_name(each), _estimate(corpus, check, each)) for each in (default, *(known[key] for key in carried if key in known))]
+        spec = sources.take_source(PREFIX)
     except SittError as error:
-        st.error(told(error))
+        st.session_state[REFUSED] = told(error)
         return
-    st.dataframe([cost_row(slug, cost) for slug, cost in costs], hide_index=True)
-    allowed = True
-    if len(plan.removed) > plan.free_removals:
-        count = str(len(plan.removed))
-        st.warning(f"This would retire {count} of the source's documents. If the source is whole, type that number.")
-        allowed = st.text_input("How many documents go", key=f"removals {plan.digest}").strip() == count
-    arguments = ["update", "--source", place, "--corpus", corpus.name, "--yes", "--confirmed", plan.digest]
-    arguments += [option for key in carried for option in ("--index", key)]
-    arguments += ["--allow-removals", str(len(plan.removed))] if plan.removed else []
-    arguments += ["--moved"] if check.moved else []
-    st.button(
-        "Update and publish",
-        type="primary",
-        disabled=not allowed,
-        on_click=building.start,
-        args=(arguments, f"Update {corpus.name} from {listing.origin}", f"update:{corpus.name}"),
-    )
-
-
-def _identity(corpus: Corpus) -> str:
-    return corpus.identity
-
-
-@st.cache_data(
-    show_spinner="Counting what this takes …",
-    max_entries=64,
-    ttl=1800,
-    hash_funcs={Corpus: _identity, Configuration: lambda configuration: configuration.index_key},
-)
-def _estimate(corpus: Corpus, check: Check, configuration: Configuration) -> Estimate:
-    listing, _ = _read(check)
-    recipe = state.workshop().recipe(configuration, language=corpus.meta.get("language", DEFAULT_LANGUAGE))
-    return ingest.estimate_update(corpus, listing, ingest.plan_update(corpus, listing), recipe=recipe)
-
-
-def cost_row(name: str, cost: Estimate) -> dict[str, object]:
-    """What carrying an index takes, as a line of the table."""
-    return {
-        "index": name,
-        "chunks": cost.chunks,
-        "vectors cached": cost.cached,
-        "to embed": cost.chunks - cost.cached,
-        **({"sentences to embed": cost.sentences} if cost.sentences else {}),
-        "about": human_seconds(cost.seconds),
-    }
+    sources.start_check(corpus, (spec,), bool(st.session_state[f"{PREFIX} moved"]))

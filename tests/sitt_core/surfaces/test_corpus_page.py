@@ -14,7 +14,7 @@ from sitt_core.errors import InvalidInput
 from sitt_core.ingest import Estimate
 from sitt_core.store.admin import GenerationInfo
 from sitt_core.store.reading import DocumentInfo, IndexInfo
-from sitt_core.surfaces.dashboard import chunk_view, corpus, corpus_figures, rebuild, versions
+from sitt_core.surfaces.dashboard import chunk_view, corpus, corpus_figures, found_html, publishing, versions
 from sitt_core.surfaces.dashboard.theme import DARK, LIGHT, Palette
 from sitt_core.surfaces.dashboard.told import told
 from sitt_core.types import Chunk, Document, Source, Span
@@ -228,7 +228,7 @@ def test_map_rows_join_places_and_names() -> None:
 
 def test_a_diff_is_escaped_and_keeps_its_signs() -> None:
     """Added and removed lines are told by their sign as well as by their shade; the head is no change."""
-    html = rebuild.diff_html(["--- stored", "+++ markdown:x", "@@ -1 +1 @@", "-<b>old</b>", "+new", " same"])
+    html = found_html.diff_html(["--- stored", "+++ markdown:x", "@@ -1 +1 @@", "-<b>old</b>", "+new", " same"])
     found = Elements(html)
     assert {tag for tag, _, _ in found.opened} == {"div"}
     kinds = {text: inside.split()[-1] for inside, text in found.texts}
@@ -240,14 +240,14 @@ def test_a_diff_is_escaped_and_keeps_its_signs() -> None:
         "+new": "sl-added",
         " same": "sl-same",
     }
-    assert "… 2 more lines" in rebuild.diff_html(["+x"] * (rebuild.SHOWN_LINES + 2))
+    assert "… 2 more lines" in found_html.diff_html(["+x"] * (found_html.SHOWN_LINES + 2))
 
 
 def test_buckets_are_counted() -> None:
     """Every bucket with its size, empty ones too; those kept by hand only when there are any."""
-    counts = dict.fromkeys(rebuild.BUCKETS, 0) | {"changed": 2}
-    assert Elements(rebuild.buckets_html(counts)).text == "0added2changed0removed0unchanged0failed"
-    assert "1kept" in Elements(rebuild.buckets_html({**counts, "kept": 1})).text
+    counts = dict.fromkeys(found_html.BUCKETS, 0) | {"changed": 2}
+    assert Elements(found_html.buckets_html(counts)).text == "0added2changed0removed0unchanged0failed"
+    assert "1kept" in Elements(found_html.buckets_html({**counts, "kept": 1})).text
 
 
 def test_lines_of_tables_say_what_there_is() -> None:
@@ -265,7 +265,7 @@ def test_lines_of_tables_say_what_there_is() -> None:
     line = versions.generation_line(GenerationInfo("000002", True, "2026-11-30T20:26:03+00:00", 5, 1, 3 * 2**20))
     assert line == "published 2026-11-30 20:26 UTC · 5 documents, 1 retired · 3.0 MB"
     assert versions.generation_line(GenerationInfo("000002", False, "", 0, 0, 1, "broken")) == "cannot be read"
-    cost = rebuild.cost_row("x", Estimate(10, 8, 1.2))
+    cost = publishing.cost_row("x", Estimate(10, 8, 1.2))
     assert (cost["to embed"], cost["about"]) == (2, "1 s")
 
 
