@@ -1,11 +1,13 @@
 """Settings + Configuration → the functions to run; the only module that names the concrete classes."""
 
+import contextlib
 import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -386,6 +388,26 @@ def _fetcher(settings: Settings, report: Report) -> "Fetcher":
         sleep=partial(_wait, report=report),
         report=lambda message: report(message, 0, 1),
     )
+
+
+KEPT_DAYS = 180
+"""A reply of a site that no source has used for so many days is not kept."""
+
+
+def fetched_size(settings: Settings) -> tuple[int, int]:
+    """How many replies of sites are kept, and the bytes that they take."""
+    from sitt_core.sources import fetch
+
+    return fetch.fetched_size(settings.fetched_dir)
+
+
+def prune_fetched(settings: Settings) -> None:
+    """Removes the replies of sites that no source has used for `KEPT_DAYS`; one that cannot be removed now stays."""
+    if settings.fetched_dir.is_dir():
+        from sitt_core.sources import fetch
+
+        with contextlib.suppress(OSError):
+            fetch.prune_fetched(settings.fetched_dir, older_than=timedelta(days=KEPT_DAYS))
 
 
 def _wait(seconds: float, *, report: Report) -> None:

@@ -5,10 +5,10 @@ leaves this module.
 """
 
 import contextlib
+import dataclasses
 import platform
 import re
 import shutil
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,13 @@ from typing import Any
 
 from evals import judged, results
 from evals.results import Run
-from sitt_core import ingest, jobs, notes
+from sitt_core import build, ingest, jobs, journal, notes
 from sitt_core.build import Workshop
 from sitt_core.configuration import EMBEDDERS, MODELS, PROVIDER_KEYS, Configuration
 from sitt_core.costs import FREE, price_of
 from sitt_core.errors import SittError
 from sitt_core.jobs import Job
+from sitt_core.journal import Entry
 from sitt_core.settings import BASE_URLS, KEYS, ROOT, Settings, secret
 from sitt_core.store import admin
 from sitt_core.store.admin import GenerationInfo
@@ -50,7 +51,7 @@ PACKAGES = (
 )
 """Whose versions are told."""
 TAIL_BYTES, TAIL_LINES = 16_384, 20
-LISTED_JOBS, LISTED_ERRORS = 20, 20
+LISTED_JOBS, LISTED_UPDATES, LISTED_ERRORS = 20, 20, 20
 HIDDEN = "•••"
 SHORTEST_SECRET = 4
 """A shorter key would hide letters all over a text, and is no key."""
@@ -445,10 +446,21 @@ def output_tail(folder: Path, hidden: Sequence[str]) -> tuple[str, ...]:
     return tuple(without_secrets(line, hidden) for line in lines[-TAIL_LINES:])
 
 
-def recent_errors(settings: Settings, n: int = LISTED_ERRORS) -> list[Trouble]:
-    """The latest failures that left a trace: jobs that failed or died, answers that broke off, configurations that a run left out."""
+def recent_updates(settings: Settings, n: int = LISTED_UPDATES) -> list[Entry]:
+    """The latest updates of all corpora as the journal has them, newest first."""
     hidden = secrets()
-    found = [*_failed_jobs(settings), *_failed_answers(settings), *_failed_configurations(settings)]
+    return [dataclasses.replace(each, message=without_secrets(each.message, hidden)) for each in journal.entries(settings.data_dir, most=n)]
+
+
+def fetched(settings: Settings) -> tuple[int, int]:
+    """How many replies of sites are kept, so that nobody is asked twice, and their bytes."""
+    return build.fetched_size(settings)
+
+
+def recent_errors(settings: Settings, n: int = LISTED_ERRORS) -> list[Trouble]:
+    """The latest failures that left a trace: jobs that failed or died, updates, answers that broke off, configurations that a run left out."""
+    hidden = secrets()
+    found = [*_failed_jobs(settings), *_failed_updates(settings), *_failed_answers(settings), *_failed_configurations(settings)]
     latest = sorted(found, key=lambda each: each.at, reverse=True)[:n]
     return [Trouble(each.at, without_secrets(each.where, hidden), without_secrets(each.what, hidden)) for each in latest]
 
@@ -457,6 +469,14 @@ def _failed_jobs(settings: Settings) -> Iterator[Trouble]:
     for job in jobs.recent(settings.jobs_dir, jobs.KEPT_JOBS):
         if job.state in ("failed", "died"):
             yield Trouble(job.started, f"job: {job.title}", job.message or "It ended without a word.")
+
+
+def _failed_updates(settings: Settings) -> Iterator[Trouble]:
+    """Updates that a command line ended with a failure; those of jobs are told as jobs."""
+    told = {job.message for job in jobs.recent(settings.jobs_dir, jobs.KEPT_JOBS)}
+    for entry in journal.entries(settings.data_dir):
+        if entry.exit_code and entry.message not in told:
+            yield Trouble(entry.at, f"update of {entry.corpus}: {entry.outcome}", entry.message)
 
 
 def _failed_answers(settings: Settings) -> Iterator[Trouble]:
@@ -472,8 +492,3 @@ def _failed_configurations(settings: Settings) -> Iterator[Trouble]:
         slugs = {entry.key: entry.slug for entry in run.manifest.configurations}
         for key, why in run.failures.items():
             yield Trouble(run.manifest.started, f"run {run.manifest.name or run.manifest.id}: {slugs.get(key, key)}", why)
-
-
-def when(at: float) -> str:
-    """A moment in this machine's time, to the minute."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

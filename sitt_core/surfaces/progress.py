@@ -21,6 +21,11 @@ def human_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def when(at: float) -> str:
+    """A moment (seconds since 1970) in this machine's time, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
 def human_bytes(size: int) -> str:
     """A size as a person says it: `12 kB`, `3.4 MB`."""
     for unit, bytes_ in (("GB", 2**30), ("MB", 2**20)):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from sitt_core.errors import SourceError
 from sitt_core.ingest import SOURCE, needs_building
 from sitt_core.journal import freshness
 from sitt_core.store.reading import Corpus, IndexInfo
-from sitt_core.surfaces.progress import human_bytes, progress_line
+from sitt_core.surfaces.progress import human_bytes, progress_line, when
 
 
 def sources_of(corpus: Corpus | None) -> dict[str, str]:
@@ -106,11 +105,6 @@ def _fresh(found: Mapping[str, Any]) -> str:
     failed = f"; {len(found['failures']):,} documents failed" if found["failures"] else ""
     problem = f"; {found['problem']}" if found["problem"] else ""
     return f"{read}{failed}{problem}"
-
-
-def when(seconds: float) -> str:
-    """A time as a terminal tells it, in UTC to the minute."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def job_line(job: Mapping[str, Any]) -> str:

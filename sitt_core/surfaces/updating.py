@@ -252,6 +252,7 @@ def carry_out(
                 locked=locked,
             )
         outcome.generation = current_generation(corpus_dir)
+        build.prune_fetched(workshop.settings)
         done(outcome)
         _require_all_read(found)
     return outcome

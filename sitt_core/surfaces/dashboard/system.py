@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from evals.summary import counted
-from sitt_core.build import Workshop
+from sitt_core.build import KEPT_DAYS, Workshop
 from sitt_core.jobs import Job
+from sitt_core.journal import Entry
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces import health
 from sitt_core.surfaces.address import to_parameters
@@ -20,7 +21,7 @@ from sitt_core.surfaces.dashboard.versions import cache_row, generation_line, he
 from sitt_core.surfaces.desk import money
 from sitt_core.surfaces.doctor import Check
 from sitt_core.surfaces.health import Answerer, CorpusState, DataFolder, Model, Spent, Trouble
-from sitt_core.surfaces.progress import human_bytes, progress_line
+from sitt_core.surfaces.progress import human_bytes, human_seconds, progress_line, when
 
 SECTION = "system section"
 """The session's key of the open section."""
@@ -163,6 +164,12 @@ def draw_corpora(corpus: Corpus | None, colours: Palette) -> None:
                 '<div class="sl-small">Vectors by the text that they are of, so that no text is embedded twice. Those that no index uses go with '
                 f"<code>python -m sitt_core purge --corpus {escape(each.name)}</code>.</div>"
             )
+    replies, size = _kept("fetched", lambda: health.fetched(_workshop().settings))
+    if replies:
+        st.html(
+            f'<div class="sl-small">{replies:,} replies of sites are kept ({human_bytes(size)}), so that nobody is asked twice for the same; '
+            f"those that no source has used for {KEPT_DAYS} days go with the next update.</div>"
+        )
     st.page_link(
         "pages/corpus.py",
         label="Open Corpus",
@@ -336,13 +343,37 @@ def draw_jobs(corpus: Corpus | None, colours: Palette) -> None:
             elif tail:
                 with st.expander(f"The last {len(tail)} lines of its output", key=f"output {job.id}"):
                     st.html(tail_html(tail))
+    updates = health.recent_updates(_workshop().settings)
+    if updates:
+        heading("Updates")
+        st.dataframe([update_row(each) for each in updates], hide_index=True, alt="Updates of corpora, the latest first")
+
+
+def update_row(entry: Entry) -> dict[str, str]:
+    """An update as a line of the table: what it found, and what became of it."""
+    counts: dict[str, int] = {}
+    for source in entry.sources.values():
+        for name, count in source.counts.items():
+            counts[name] = counts.get(name, 0) + count
+    shown = [f"{counts[name]:,} {name}" for name in ("added", "changed", "removed", "failed", "withheld") if counts.get(name)]
+    return {
+        "ended": when(entry.at),
+        "corpus": entry.corpus,
+        "outcome": f"{entry.outcome} (exit code {entry.exit_code})" if entry.exit_code else entry.outcome,
+        "generation": entry.generation,
+        "documents": ", ".join(shown) or "no change",
+        "Recall@5": " → ".join(f"{figure:.3f}" for figure in entry.recall),
+        "took": human_seconds(entry.seconds),
+        "sources": ", ".join(source.place for source in entry.sources.values()),
+        "message": entry.message,
+    }
 
 
 def job_html(job: Job) -> str:
     """A job in words."""
     words = {"running": "• running", "done": "✓ done", "failed": "✗ failed", "cancelled": "– cancelled", "died": "✗ ended without a word"}
     far = progress_line(job.stage, job.done, job.total, None) if job.stage and job.state != "done" else ""
-    facts = " · ".join(part for part in (f"started {health.when(job.started)}", far, job.id) if part)
+    facts = " · ".join(part for part in (f"started {when(job.started)}", far, job.id) if part)
     said = f"<br>{escape(job.message)}" if job.message else ""
     return f'<div class="sl-line"><b>{escape(job.title)}</b> · {words[job.state]}<br><span>{escape(facts)}</span>{said}</div>'
 
@@ -365,7 +396,6 @@ def draw_errors(corpus: Corpus | None, colours: Palette) -> None:
 def errors_html(found: Sequence[Trouble]) -> str:
     """Failures, the latest first."""
     lines = [
-        f'<div>{escape(health.when(each.at))}</div><b>{escape(each.where)}</b><div class="sl-wide">{escape(each.what)}</div>'
-        for each in found
+        f'<div>{escape(when(each.at))}</div><b>{escape(each.where)}</b><div class="sl-wide">{escape(each.what)}</div>' for each in found
     ]
     return f'<div class="sl-grid sl-errors">{"".join(lines)}</div>'

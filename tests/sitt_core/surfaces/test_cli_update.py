@@ -220,10 +220,10 @@ class TestScheduled:
     def test_status_says_how_fresh_each_source_is(self, corpus: Run, animals: Path, data_dir: Path) -> None:
         """Read as a whole, then with a failure, then not at all."""
         place = re.escape(f"source markdown:animals (markdown:{animals}), read ")
-        assert re.search(place + r"2\d{3}-\d\d-\d\d \d\d:\d\d UTC$", corpus("status").stdout, re.MULTILINE)
+        assert re.search(place + r"2\d{3}-\d\d-\d\d \d\d:\d\d$", corpus("status").stdout, re.MULTILINE)
         (animals / "broken.md").write_bytes(b"\x00\x00")
         corpus("update", "--corpus", "zoo", "--yes")
-        assert re.search(place + r".* UTC; 1 documents failed$", corpus("status").stdout, re.MULTILINE)
+        assert re.search(place + r".*; 1 documents failed$", corpus("status").stdout, re.MULTILINE)
         (described,) = as_json(corpus("status", "--json"))["corpora"]
         assert described["freshness"]["markdown:animals"]["failures"][0][0] == "broken.md"
         (data_dir / journal.FILE).unlink()

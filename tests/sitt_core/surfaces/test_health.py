@@ -12,7 +12,7 @@ import pytest
 
 from evals import drafting, judged, results
 from evals.results import Run, Writer
-from sitt_core import notes
+from sitt_core import journal, notes
 from sitt_core.build import Workshop
 from sitt_core.settings import KEYS, Settings, load_settings
 from sitt_core.surfaces import doctor, health
@@ -33,6 +33,44 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     return load_settings()
+
+
+def an_update(settings: Settings, **changes: Any) -> journal.Entry:
+    """A line of the journal."""
+    source = journal.SourceEntry("markdown:~/notes", {"added": 2, "failed": 1, "unchanged": 4}, (("a.md", "404"),))
+    said = {"at": 1000.0, "outcome": "published", "sources": {"markdown:notes": source}, "generation": "000002", **changes}
+    made = journal.Entry("notes", **said)
+    journal.record(settings.data_dir, made)
+    return made
+
+
+class TestUpdates:
+    def test_as_lines_of_a_table(self, settings: Settings) -> None:
+        """What was found in which bucket, Recall@5 before and after, how it ended; a key in a message is hidden."""
+        an_update(settings, exit_code=3, message=f"said {SECRET}-{KEYS[0]}", recall=(0.9, 0.85), seconds=75.0)
+        an_update(settings, at=2000.0, outcome="unchanged", sources={})
+        latest, first = [system.update_row(each) for each in health.recent_updates(settings)]
+        assert (first["outcome"], first["documents"], first["Recall@5"]) == (
+            "published (exit code 3)",
+            "2 added, 1 failed",
+            "0.900 → 0.850",
+        )
+        assert (first["took"], first["sources"], latest["documents"], latest["outcome"]) == (
+            "1 min 15 s",
+            "markdown:~/notes",
+            "no change",
+            "unchanged",
+        )
+        assert SECRET not in first["message"] and "•••" in first["message"]
+
+    def test_what_failed_is_among_the_errors(self, settings: Settings) -> None:
+        """Also what cron ran; nothing of what went well."""
+        an_update(settings, outcome="refused", exit_code=4, message="less is found")
+        an_update(settings)
+        assert [(each.where, each.what) for each in health.recent_errors(settings)] == [("update of notes: refused", "less is found")]
+
+    def test_replies_of_sites_are_counted(self, settings: Settings) -> None:
+        assert health.fetched(settings) == (0, 0)
 
 
 def a_record(**said: Any) -> dict[str, Any]:
