@@ -1,9 +1,12 @@
-"""10,000 Markdown documents: planning an update, an update of 50 of them, and the field guide's index from nothing.
+"""10,000 Markdown documents: planning an update, an update of 50 of them, and the memory that takes; the field guide's index from nothing.
 
-python -m benchmarks.updates
+python -m benchmarks.updates [updates | memory | guide]     all of them without a name
 """
 
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +25,7 @@ from sitt_core.settings import load_settings
 from sitt_core.store.reading import Corpus, open_corpus
 
 DOCUMENTS, CHANGED = 10_000, 50
+MOST_MEMORY = 1.5 * 2**30
 HASH = configure({"embedder": "hash"})
 
 
@@ -74,16 +78,52 @@ def change(files: Sequence[Path]) -> None:
         file.write_text(file.read_text(encoding="utf-8") + "\nThis was added later.\n", encoding="utf-8")
 
 
-def updates(data_dir: Path) -> None:
-    """An update of everything, a plan for nothing, an update of a few, and those few as a corpus of their own."""
-    folder, few = data_dir / "notes", data_dir / "few"
+def write_notes(folder: Path) -> list[Path]:
+    """The documents, of three passages each, as files in a folder."""
     folder.mkdir()
     for file in sorted(notes_folder(CHUNKS).rglob("*.md"))[:DOCUMENTS]:
         title, *sections = file.read_text(encoding="utf-8").split("\n\n")
         (folder / file.name).write_text("\n\n".join([title, *sections[:6]]) + "\n", encoding="utf-8")  # three passages of the ten
     files = sorted(folder.rglob("*.md"))
     size = sum(file.stat().st_size for file in files)
-    print(f"{len(files):,} documents, {size / 2**20:.0f} MB, embedder hash")
+    print(f"{len(files):,} documents, {size / 2**20:.0f} MB")
+    return files
+
+
+def memory(data_dir: Path) -> None:
+    """The most memory that the whole command takes, pre-flight included: from nothing, then with 50 changed, with minilm's model loaded."""
+    files = write_notes(data_dir / "notes")
+    command = [
+        sys.executable,
+        "-m",
+        "sitt_core",
+        "update",
+        "--source",
+        f"markdown:{data_dir / 'notes'}",
+        "--corpus",
+        "notes",
+        "--yes",
+        "--json",
+    ]
+    told = {**os.environ, "SITT_DATA_DIR": str(data_dir / "data")}
+    for what in ("from nothing", f"{CHANGED} changed"):
+        started = time.perf_counter()
+        process = subprocess.Popen(command, env=told, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        verdict = "within" if peak <= MOST_MEMORY else "OVER"
+        print(
+            f"update, {what}: at most {peak / 2**20:,.0f} MB in {time.perf_counter() - started:.0f} s ({verdict} {MOST_MEMORY / 2**20:,.0f} MB)",
+            flush=True,
+        )
+        change(files[:: DOCUMENTS // CHANGED][:CHANGED])
+
+
+def updates(data_dir: Path) -> None:
+    """An update of everything, a plan for nothing, an update of a few, and those few as a corpus of their own; embedder hash."""
+    folder, few = data_dir / "notes", data_dir / "few"
+    files = write_notes(folder)
     made = build.Workshop(replace(load_settings({}), data_dir=data_dir))
     update(made, "notes", folder, what="from nothing")
     corpus = made.corpus("notes")
@@ -143,11 +183,11 @@ def _windows(model: object, text: str, limit: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Both in temporary folders."""
-    with tempfile.TemporaryDirectory() as folder:
-        updates(Path(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        field_guide(Path(folder))
+    """Those that are named, each in a temporary folder."""
+    parts = {"updates": updates, "memory": memory, "guide": field_guide}
+    for name in sys.argv[1:] or parts:
+        with tempfile.TemporaryDirectory() as folder:
+            parts[name](Path(folder))
 
 
 if __name__ == "__main__":
