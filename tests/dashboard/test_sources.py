@@ -115,7 +115,7 @@ def ask(page: Page, question: str, *said: str) -> None:
 
 
 def test_a_corpus_of_wikipedias_list_a_site_and_an_account_answers_from_each(page: Page, web: Web) -> None:
-    """Made on the page without any corpus before, two sources added, nothing asked of the network before a button: each answer says where it is from."""
+    """Made on the page without any corpus before, two sources added, nothing asked of the network before a button: each answer says where it is from. One is taken away."""
     page.goto(web.url)
     page.get_by_role("link", name="Corpus").click()
     choose(page, "Kind of source", "Wikipedia: the articles of a list")
@@ -144,6 +144,12 @@ def test_a_corpus_of_wikipedias_list_a_site_and_an_account_answers_from_each(pag
     ask(page, "What pulls ships under?", f"{web.site.url}/kraken", "CC BY 4.0", "fetched 20")
     ask(page, "Who sits on the bridge at night?", f"{web.site.url}/moth", "licence not stated")
     ask(page, "What pings the loch every minute?", "https://github.com/Octocat/sonar", "MIT")
+    page.get_by_role("link", name="Corpus").first.click()
+    open_section(page, "Rebuild")
+    page.get_by_text("Take a source away").click()
+    choose(page, "Which one", "website")
+    page.get_by_role("button", name="Take it away").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Generation 000004 is served now: 5 documents")
 
 
 def test_an_update_is_looked_at_refused_published_anyway_and_taken_back(page: Page, profile: BrowserContext, web: Web) -> None:

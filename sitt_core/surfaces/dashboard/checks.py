@@ -1,6 +1,5 @@
 """What a check for changes has left behind, found again: which is the latest, what may be published of it, and how that ended. Without Streamlit."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +54,11 @@ def check_arguments(corpus: str, places: Sequence[str], *, moved: bool = False) 
 def make_arguments(corpus: str, place: str, language: str) -> list[str]:
     """The command line that makes a corpus of a source."""
     return ["update", "--source", place, "--corpus", corpus, "--language", language, "--yes"]
+
+
+def forget_arguments(corpus: str, origin: str) -> list[str]:
+    """The command line that takes a source away."""
+    return ["forget", origin, "--corpus", corpus]
 
 
 def publish_arguments(corpus: str, folder: Path, digest: str, *, carried: Sequence[str] = (), permitted: int = 0) -> list[str]:
@@ -190,7 +194,7 @@ def met(known: Freshness, now: float) -> str:
         return "none noted"
     count = len(known.failures)
     failed = f"{count:,}{'+' * (count == journal.KEPT_FAILURES)} not read" if count else ""
-    return f"{ago(known.tried_at, now)}: {known.problem or failed or 'all read'}"
+    return f"{ago(known.tried_at, now)}: {'not read as a whole' if known.problem else failed or 'all read'}"
 
 
 def read_whole(found: Found, started: float) -> dict[str, float]:
@@ -212,11 +216,6 @@ def ago(at: float, now: float) -> str:
             count = int(seconds // size)
             return f"{count} {name}{'s' * (count != 1)} ago"
     return "just now"
-
-
-def when(at: float) -> str:
-    """A time as this machine's clock shows it."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def sections_of(folder: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:

@@ -12,6 +12,7 @@ from sitt_core.plan import Update, diff
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.dashboard import cards, checks, found_html, sources
 from sitt_core.surfaces.dashboard.versions import heading
+from sitt_core.surfaces.progress import when
 from sitt_core.surfaces.source_forms import describe
 from sitt_core.surfaces.updating import BUCKETS, Found, bucket
 
@@ -22,9 +23,7 @@ OPENED = ("changed", "failed", "withheld")
 def draw_found(corpus: Corpus, seen: Found, folder: Path, checked_at: float) -> None:
     """Every source that was looked at, and what its changes touch."""
     heading("What was found")
-    st.html(
-        f'<div class="sl-small">Checked {checks.ago(checked_at, time.time())} ({checks.when(checked_at)}). Nothing has been written.</div>'
-    )
+    st.html(f'<div class="sl-small">Checked {checks.ago(checked_at, time.time())} ({when(checked_at)}). Nothing has been written.</div>')
     sections = checks.sections_of(folder)
     for update in seen.updates:
         with st.container(border=True):

@@ -14,7 +14,6 @@ from sitt_core.surfaces.dashboard import building, checks, found, publishing, so
 from sitt_core.surfaces.dashboard.theme import Palette
 from sitt_core.surfaces.dashboard.told import told
 from sitt_core.surfaces.dashboard.versions import REFUSED, heading, say_refused
-from sitt_core.surfaces.source_forms import describe
 from sitt_core.surfaces.updating import Found, Wish, kept_found
 
 PREFIX = "check"
@@ -36,6 +35,7 @@ def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
     sources.draw_sources(corpus, checks.read_whole(seen, check.started) if seen and check else {})
     if _is_under_way(checks.update_key(corpus.name)):
         return
+    heading("Check for changes")
     if building.watch(checks.check_key(corpus.name)):
         return
     _draw_chooser(corpus)
@@ -50,6 +50,7 @@ def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
 def _is_under_way(key: str) -> bool:
     """Shows an update that runs, or could not be started; how one ended is `publishing.draw_result`'s to tell."""
     if jobs.find_running(state.workshop().settings.jobs_dir, key) or f"unstarted {key}" in st.session_state:
+        heading("Publishing")
         return building.watch(key)
     return False
 
@@ -73,14 +74,13 @@ def _kept(folder: Path, corpus: Corpus) -> Found:
 
 def _draw_chooser(corpus: Corpus) -> None:
     """Which sources to look at: all that the corpus remembers, one of them, or another."""
-    heading("Check for changes")
     places = tuple(status.sources_of(corpus).values())
     every = [sources.ALL] if len(places) > 1 else []
     chosen = st.selectbox(
         "What to look at",
         [*every, *places, sources.OTHER],
         key=f"look at {corpus.name}",
-        format_func=lambda place: f"all {len(places)} sources" if place == sources.ALL else _label(place),
+        format_func=lambda place: {sources.ALL: f"all {len(places)} sources", sources.OTHER: place}.get(place) or sources.label(place),
     )
     if chosen != sources.OTHER:
         asked = () if chosen == sources.ALL else (chosen,)
@@ -103,13 +103,6 @@ def _draw_chooser(corpus: Corpus) -> None:
             disabled=sources.is_missing(kind),
         )
     say_refused()
-
-
-def _label(place: str) -> str:
-    if place == sources.OTHER:
-        return place
-    known = describe(place)
-    return f"{known.kind}: {known.name}"
 
 
 def _check_other(corpus: str) -> None:

@@ -1,7 +1,7 @@
 """The Corpus page's sources: those that a corpus was filled from, how fresh they are, and the fields that name another."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -28,6 +28,23 @@ def draw_sources(corpus: Corpus, checked: dict[str, float]) -> None:
     st.dataframe(rows, hide_index=True, alt="The sources of the corpus")
     for origin, place in places.items():
         _draw_failures(corpus, place, fresh[origin])
+    if len(places) > 1:
+        _draw_forget(corpus, places)
+
+
+def _draw_forget(corpus: Corpus, places: Mapping[str, str]) -> None:
+    """The way to be rid of a source; the last one goes with its corpus alone."""
+    with st.expander("Take a source away", key="take away"):
+        chosen = st.selectbox("Which one", list(places), key=f"take away {corpus.name}", format_func=lambda origin: label(places[origin]))
+        st.html('<div class="sl-small">Its documents are retired and can be restored; no update reads it again.</div>')
+        arguments, title = checks.forget_arguments(corpus.name, chosen), f"Take {chosen} away from {corpus.name}"
+        st.button("Take it away", key="forget", on_click=building.start, args=(arguments, title, checks.update_key(corpus.name)))
+
+
+def label(place: str) -> str:
+    """A remembered place on a line."""
+    known = describe(place)
+    return f"{known.kind}: {known.name}"
 
 
 def _draw_failures(corpus: Corpus, place: str, known: Freshness) -> None:
@@ -38,7 +55,8 @@ def _draw_failures(corpus: Corpus, place: str, known: Freshness) -> None:
     with st.expander(label, key=f"not read {place}"):
         if known.problem:
             st.html(cards.notice([known.problem]))
-        st.html(found_html.failures_html([(each[0], each[1]) for each in known.failures]))
+        if known.failures:
+            st.html(found_html.failures_html([(each[0], each[1]) for each in known.failures]))
         st.button("Try again", key=f"again {place}", on_click=start_check, args=(corpus.name, (place,)), icon=":material/refresh:")
 
 

@@ -189,6 +189,7 @@ class TestArguments:
             f"update --corpus {NAME} --checked jobs/1 --confirmed abc --yes --max-recall-drop 0 --index k --allow-removals 3"
         )
         assert " ".join(checks.accepting(made)) == " ".join(made).replace("drop 0", "drop 1")
+        assert checks.forget_arguments(NAME, OTHER) == ["forget", OTHER, "--corpus", NAME]
         assert "--allow-removals" not in checks.publish_arguments(NAME, Path("jobs/1"), "abc")
 
 
@@ -265,7 +266,7 @@ class TestFreshness:
             (Freshness(NOW, NOW), "just now: all read"),
             (Freshness(0, NOW - 60, failures=[("a", "404"), ("b", "404")]), "1 minute ago: 2 not read"),
             (Freshness(0, NOW, failures=[("a", "x")] * journal.KEPT_FAILURES), f"just now: {journal.KEPT_FAILURES}+ not read"),
-            (Freshness(0, NOW, failures=[("a", "x")], problem="no network"), "just now: no network"),
+            (Freshness(0, NOW, failures=[("a", "x")], problem="no network"), "just now: not read as a whole"),
         ],
     )
     def test_what_an_update_met_is_told(self, known: Freshness, said: str) -> None:
