@@ -28,7 +28,7 @@ from evals.judge import FORM_TOKENS, Asking, Budget, Judge, Request, Tally, fenc
 from evals.metrics import Gold
 from evals.scoring import Ground, Texts
 from sitt_core import jobs, notes
-from sitt_core.build import DEFAULT_LANGUAGE, JudgeModel, Workshop
+from sitt_core.build import JudgeModel, Workshop, language_of
 from sitt_core.chunking.chunks import chunk
 from sitt_core.configuration import PROVIDER_KEYS, Configuration, configure
 from sitt_core.costs import estimate
@@ -267,7 +267,7 @@ class _Drafting:
     def __init__(self, workshop: Workshop, plan: DraftPlan, budget: Budget, report: Report, passage_seconds: float) -> None:
         self.settings, self.plan, self.report, self.passage_seconds = workshop.settings, plan, report, passage_seconds
         self.corpus = workshop.corpus(plan.corpus)
-        self.language = self.corpus.meta.get("language", DEFAULT_LANGUAGE)
+        self.language = language_of(self.corpus)
         self.judge = _judge(workshop, plan.model, budget, self._note_spent)
         self.outcomes: list[Outcome] = []
         self.tally = Tally()

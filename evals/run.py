@@ -17,7 +17,7 @@ from evals.metrics import ANSWER_METRICS, DEFAULT_METRICS, Metric, parse_metric
 from evals.results import ANSWERING, Asked, Entry, Manifest, Run, Writer, create, new_id, open_run, unfinished, writing
 from evals.scoring import Embedded, Found, Ground, Texts, answer_row, embed_questions, find, retrieval_row, without_own_id
 from evals.subject import Subject
-from sitt_core.build import Workshop
+from sitt_core.build import Workshop, language_of
 from sitt_core.configuration import Configuration
 from sitt_core.costs import estimate, prompt_tokens
 from sitt_core.errors import Cancelled, InvalidInput, KeyMissing, SittError, shown
@@ -121,7 +121,7 @@ def plan_run(workshop: Workshop, subject: Subject, selection: Selection, grid: G
     missing: dict[str, Estimate] = {}
     for configuration in grid.configurations:
         if not corpus.has_index_for(configuration) and configuration.index_key not in missing:
-            recipe = workshop.recipe(configuration, language=_language(corpus))
+            recipe = workshop.recipe(configuration, language=language_of(corpus))
             missing[configuration.index_key] = estimate_build(corpus, recipe=recipe)
     answering = grid.configurations if any(metric.family in ANSWER_METRICS for metric in metrics) else ()
     asked = [configuration for configuration in answering if configuration.answer_provider != "extractive"]
@@ -148,10 +148,6 @@ def dollars_left(workshop: Workshop, run: Run) -> float | None:
     entries = [(entry.configuration, count) for entry, count in zip(run.manifest.configurations, unfinished(run), strict=True)]
     costs = [most_dollars(workshop, each, count) for each, count in entries if each.answer_provider != "extractive" and count]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-
-def _language(corpus: Corpus) -> str:
-    return corpus.meta.get("language", "english")
 
 
 def start(workshop: Workshop, subject: Subject, plan: Plan, *, name: str = "", baseline: str = "", runs_dir: Path | None = None) -> Run:
@@ -301,7 +297,7 @@ class _Execution:
 
     def _engine(self, configuration: Configuration) -> Engine:
         if not self.corpus.has_index_for(configuration):
-            build_index(self.corpus, recipe=self.workshop.recipe(configuration, language=_language(self.corpus)), report=self.report)
+            build_index(self.corpus, recipe=self.workshop.recipe(configuration, language=language_of(self.corpus)), report=self.report)
         return self.workshop.engine(self.corpus, configuration)
 
     def _embed(self, engine: Engine) -> Embedded:

@@ -8,7 +8,7 @@ from evals.beir import missing_documents, read_collection
 from evals.editing import load_all
 from evals.golden import FIELD_GUIDE, GoldenSet, load_questions, with_named
 from evals.summary import counted
-from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, read_source
+from sitt_core.build import DEFAULT_LANGUAGE, Workshop, corpus_or_none, language_of, read_source
 from sitt_core.configuration import Configuration
 from sitt_core.errors import InvalidInput, shown
 from sitt_core.ingest import apply_update
@@ -125,6 +125,6 @@ def _update(
             got=f"{counted(len(listing.documents), 'document')}, of which it lacks {len(plan.added) + len(plan.changed):,}",
             remedy=f"Make it first: python -m sitt_core update --source {source} --corpus {name}",
         )
-    spoken = language or (existing.meta.get("language", DEFAULT_LANGUAGE) if existing else DEFAULT_LANGUAGE)
+    spoken = language or language_of(existing)
     recipe = workshop.recipe(first, language=spoken)
     apply_update(workshop.settings.store_dir / name, existing, updates, recipe=recipe, report=report)

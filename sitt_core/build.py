@@ -131,7 +131,7 @@ class Workshop:
         Raises InvalidInput, IndexMissing, FingerprintError, StoreError or ModelError.
         """
         require_retriever(configuration)
-        language = corpus.meta.get("language", DEFAULT_LANGUAGE)
+        language = language_of(corpus)
         words = words_language(language, configuration.keyword_stopwords)
         fingerprint = text_fingerprint(str(VERSION), words)
         if configuration.dense == "off":

@@ -145,7 +145,7 @@ def _change(
     settings, configuration = settings_of(settings_)
     workshop = build.Workshop(settings)
     opened = workshop.corpus(corpus)
-    language = opened.meta.get("language", build.DEFAULT_LANGUAGE)
+    language = build.language_of(opened)
     configurations = [configuration, *ingest.chosen_to_carry(opened, keys)]
     recipe, *carry = [workshop.recipe(each, language=language) for each in configurations]
     built = change(opened, ids, recipe=recipe, carry=carry, report=report)

@@ -105,7 +105,7 @@ def build_missing_index(settings: Settings, report: "Report") -> "Built | None":
         return None
     print(f"Building the field guide's index ({configuration.slug}), once:", file=sys.stderr)
     if corpus is not None:
-        recipe = workshop.recipe(configuration, language=corpus.meta.get("language", build.DEFAULT_LANGUAGE))
+        recipe = workshop.recipe(configuration, language=build.language_of(corpus))
         return ingest.build_index(corpus, recipe=recipe, report=report)
     listing, place = build.read_source("field-guide")
     recipe = workshop.recipe(configuration, language=build.DEFAULT_LANGUAGE)

@@ -379,13 +379,13 @@ class TestDrafting:
         half = GOOD["The desert worm"][:40]
         service.script = saying(GOOD | {"The desert worm": half, "The ice man": "I would ask about the snow."})
         service.moods = {"The forest giant": "429", "The sky bird": "dead", "The harbour monk": "echo"}
-        impatient = replace(settings, models=replace(settings.models, idle_timeout=1.0))
+        impatient = replace(settings, models=replace(settings.models, idle_timeout=4.0))
         ended = drafted(impatient)
         assert ended.counts == {"kept": 3, "nothing": 3, "failed": 5}
         failed = {outcome.document: outcome.reason for outcome in ended.outcomes if outcome.kind == "failed"}
         assert {"desert.md", "ice.md"} == {id_ for id_, reason in failed.items() if "not of the form asked for" in reason}
         assert "status 429" in failed["forest.md"]
-        assert "silence for 1 s" in failed["sky.md"]
+        assert "silence for 4 s" in failed["sky.md"]
         assert KEY not in repr(ended)
         service.moods, service.script = {}, saying(GOOD)
         service.requests.clear()
@@ -397,8 +397,8 @@ class TestDrafting:
         """One that takes longer fails by itself."""
         service.moods = {"The sky bird": "dead"}
         service.script = saying(GOOD)
-        ended = drafted(settings, passage_seconds=1.0)
-        assert [outcome.reason for outcome in ended.outcomes if outcome.kind == "failed"] == ["no draft within 1 s"]
+        ended = drafted(settings, passage_seconds=4.0)
+        assert [outcome.reason for outcome in ended.outcomes if outcome.kind == "failed"] == ["no draft within 4 s"]
 
     def test_what_was_answered_is_not_asked_again(self, settings: Settings, service: Moody) -> None:
         """A draft that a person rejected does not come back, and a second drafting takes other passages."""

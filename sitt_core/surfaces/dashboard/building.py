@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from sitt_core import jobs
+from sitt_core.build import language_of
 from sitt_core.configuration import Configuration
 from sitt_core.errors import SittError
 from sitt_core.ingest import Estimate, estimate_build
@@ -27,7 +28,7 @@ POLL_SECONDS = 0.4
 )
 def estimate_index(corpus: Corpus, configuration: Configuration) -> Estimate:
     """What building an index takes."""
-    return estimate_build(corpus, recipe=workshop().recipe(configuration, language=corpus.meta["language"]))
+    return estimate_build(corpus, recipe=workshop().recipe(configuration, language=language_of(corpus)))
 
 
 def offer_index(corpus: Corpus, configuration: Configuration) -> None:

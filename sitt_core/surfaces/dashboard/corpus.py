@@ -10,7 +10,7 @@ import streamlit as st
 
 from sitt_core import anatomy
 from sitt_core.anatomy import Cutting, Projection
-from sitt_core.build import DEFAULT_LANGUAGE
+from sitt_core.build import language_of
 from sitt_core.chunking.chunks import VERSION
 from sitt_core.configuration import BY_NAME, SIZING, UNSIZED, Configuration, applies, configure
 from sitt_core.errors import IndexMissing, InvalidInput, NotFound, SittError, StoreError
@@ -103,17 +103,13 @@ def content_row(document: DocumentInfo, counts: Mapping[str, int] | None) -> dic
 
 def chunk_counts(corpus: Corpus, configuration: Configuration) -> dict[str, int] | None:
     """How many chunks each document has in the configuration's index, by id; None when there is no such index to be read."""
-    words = words_language(_language(corpus), configuration.keyword_stopwords)
+    words = words_language(language_of(corpus), configuration.keyword_stopwords)
     try:
         index = corpus.index(configuration.index_key, fingerprint=text_fingerprint(str(VERSION), words))
     except (IndexMissing, StoreError):
         return None
     counted = np.bincount(index.document_at, minlength=len(corpus.documents)).tolist()
     return {document.id: count for document, count in zip(corpus.documents, counted, strict=True)}
-
-
-def _language(corpus: Corpus) -> str:
-    return corpus.meta.get("language", DEFAULT_LANGUAGE)
 
 
 def _take_row(key: str, shown: list[DocumentInfo]) -> None:
@@ -252,7 +248,7 @@ def _cut(side: str, name: str) -> None:
 
 
 def _recipe(corpus: Corpus, configuration: Configuration) -> Recipe:
-    return state.workshop().recipe(configuration, language=_language(corpus))
+    return state.workshop().recipe(configuration, language=language_of(corpus))
 
 
 def _try_cutting(corpus: Corpus, document: Document, configuration: Configuration) -> Cutting | None:
