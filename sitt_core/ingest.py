@@ -131,8 +131,7 @@ def apply_update(
     says that the caller holds the corpus's write lock, as who reads the sources under it does. Raises what `check`
     raises, InvalidInput (too many removals), Busy, StoreError, ModelError, Cancelled.
     """
-    for update in updates:
-        require_removals_allowed(update.plan, allow_removals)
+    require_removals_allowed([update.plan for update in updates], allow_removals)
     now = _now()
     with contextlib.nullcontext() if locked else write_lock(corpus_dir, UPDATE_LOCK):
         _require_current(corpus_dir, corpus)

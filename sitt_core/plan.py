@@ -65,13 +65,14 @@ def plan_updates(corpus: Corpus | None, found: Sequence[tuple[Listing, str]], *,
     """Compares listings, each with its place, with what is stored, by SHA-256; a failed document stays as it was.
 
     A listing that is not whole removes nothing: one that says so, one that names no document, one that names less than
-    `WHOLE` of what the last complete one did, unless a single document is missing or as many removals are allowed. Raises
-    SourceError when a document's id belongs to another document, of another source.
+    `WHOLE` of what the last complete one did, unless a single document is missing or as many removals are allowed, which
+    the listings share. Raises SourceError when a document's id belongs to another document, of another source.
     """
     owners = {document.id: (document.origin, document.source.url) for document in corpus.documents} if corpus else {}
     updates = []
     for listing, place in found:
         plan = _plan(corpus, listing, owners, allow_removals)
+        allow_removals -= permission_taken(plan)
         for id_ in plan.removed:
             del owners[id_]
         own = {*plan.added, *plan.changed}
@@ -159,15 +160,23 @@ def free_removals(documents: int) -> int:
     return max(1, min(MOST_FREE_REMOVALS, documents // 10))
 
 
-def require_removals_allowed(plan: Plan, allowed: int) -> None:
-    """Raises InvalidInput when a plan removes more than `free_removals` and more than `allowed`."""
-    count = len(plan.removed)
-    if count > max(plan.free_removals, allowed):
-        raise InvalidInput(
-            expected=f"at most {max(plan.free_removals, allowed):,} documents of {plan.origin} to be removed without permission",
-            got=f"{count:,} that the source no longer has",
-            remedy=f"Check that the source is whole. If all of them are to go: --allow-removals {count}",
-        )
+def permission_taken(plan: Plan) -> int:
+    """How many of the removals that are allowed a plan uses up: all of its own, unless they are free."""
+    return len(plan.removed) if len(plan.removed) > plan.free_removals else 0
+
+
+def require_removals_allowed(plans: Sequence[Plan], allowed: int) -> None:
+    """Raises InvalidInput when a plan removes more than `free_removals` and more than is left of `allowed`."""
+    needed = sum(map(permission_taken, plans))
+    for plan in plans:
+        count, most = len(plan.removed), max(plan.free_removals, allowed)
+        if count > most:
+            raise InvalidInput(
+                expected=f"at most {most:,} documents of {plan.origin} to be removed without permission",
+                got=f"{count:,} that the source no longer has",
+                remedy=f"Check that the source is whole. If all of them are to go: --allow-removals {needed}",
+            )
+        allowed -= permission_taken(plan)
 
 
 def restored_ids(corpus: Corpus | None) -> tuple[str, ...]:

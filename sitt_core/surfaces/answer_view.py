@@ -88,6 +88,8 @@ def _citation(citation: Record, document: Callable[[str], Document]) -> dict[str
         "source": source["title"],
         "url": source["url"],
         "license": source["license"],
+        "revision": citation.get("revision", ""),
+        "fetched": "",
         "changed": "",
     }
     if not span:
@@ -103,6 +105,7 @@ def _citation(citation: Record, document: Callable[[str], Document]) -> dict[str
     before, after = held.text[max(0, span["start"] - AROUND) : span["start"]], held.text[span["end"] : span["end"] + AROUND]
     return {
         **shown,
+        "fetched": held.fetched_at[:16].replace("T", " "),
         "before": f"… {before.partition(' ')[2]}" if span["start"] > AROUND else before.lstrip(),  # from a whole word on
         "after": f"{after.rpartition(' ')[0]} …" if span["end"] + AROUND < len(held.text) else after.rstrip(),
     }

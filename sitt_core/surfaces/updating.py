@@ -223,8 +223,7 @@ def carry_out(
             _ask(planned, outcome)
             outcome.built = _build_missing(workshop, corpus, wish.configurations, report)
         else:
-            for update in found.updates:
-                require_removals_allowed(update.plan, wish.allow_removals)
+            require_removals_allowed([update.plan for update in found.updates], wish.allow_removals)
             _ask(planned, outcome)
             check = None
             if corpus is not None and outcome.touched is not None:

@@ -100,7 +100,7 @@ def test_without_a_model_the_passages_answer(page: Page, lab: Lab) -> None:
     document = open_corpus(lab.data_dir / "store", "field-guide").document(citation["document_id"])
     cited = document.text[citation["span"]["start"] : citation["span"]["end"]]
     expect(turn.locator(".place mark")).to_have_text(cited)
-    expect(turn.locator(".place")).to_contain_text("CC BY-SA 4.0")
+    expect(turn.locator(".place")).to_contain_text("CC BY-SA 4.0 · fetched 20")
     chip.click()
     expect(turn.locator(".place")).to_have_count(0)
 

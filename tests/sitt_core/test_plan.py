@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitt_core.errors import SourceError
-from sitt_core.plan import SectionChange, changed_spans, digest_of, plan_update, plan_updates, sections_touched
+from sitt_core.errors import InvalidInput, SourceError
+from sitt_core.plan import SectionChange, changed_spans, digest_of, plan_update, plan_updates, require_removals_allowed, sections_touched
 from sitt_core.store.reading import Corpus, open_corpus
 from sitt_core.types import Document, Failure, Listing, Source
 from tests.fakes import corpora
@@ -102,6 +102,25 @@ class TestSeveralSources:
         both = [(replace(listing([new]), origin=origin), origin) for origin in ("sitemap:a", "sitemap:b")]
         one, two = plan_updates(corpus, both)
         assert (one.plan.added, two.plan.added, two.plan.elsewhere) == (("fen.md",), (), ("fen.md",))
+
+    def test_they_share_what_is_allowed(self, tmp_path: Path) -> None:
+        """5 allowed removals let 3 of one source go, and then not 3 of the next."""
+        recipe = corpora.recipe()
+        both = {
+            origin: [corpora.document(f"{origin}-{number:02}.md", f"# {number}\n\nTale {number}.", origin=origin) for number in range(12)]
+            for origin in "ab"
+        }
+        for origin, documents in both.items():
+            corpora.update(tmp_path, corpora.listing(documents, origin=origin), recipe)
+        stored = open_corpus(tmp_path, corpora.NAME)
+        shorter = [(corpora.listing(documents[3:], origin=origin), origin) for origin, documents in both.items()]
+        assert [len(each.plan.removed) for each in plan_updates(stored, shorter, allow_removals=5)] == [3, 0]
+        assert [len(each.plan.removed) for each in plan_updates(stored, shorter, allow_removals=6)] == [3, 3]
+        whole = [(corpora.listing(documents[2:], origin=origin), origin) for origin, documents in both.items()]  # 10 of 12: believed
+        plans = [each.plan for each in plan_updates(stored, whole)]
+        with pytest.raises(InvalidInput, match=r"at most 1 .*--allow-removals 4"):
+            require_removals_allowed(plans, 3)
+        require_removals_allowed(plans, 4)
 
     def test_digest(self, corpus: Corpus) -> None:
         """The digest of a single plan is its own; that of several depends on each, and permission does not change it."""

@@ -37,9 +37,20 @@ function sentence(piece) {
   });
 }
 
+function linked(url, words) {
+  if (!/^https?:\/\//.test(url)) return element("span", "", words);
+  return Object.assign(element("a", "", words), { href: url, target: "_blank", rel: "noopener noreferrer" });
+}
+
+function attribution(citation) {
+  const license = citation.license === "not stated" ? "licence not stated" : citation.license;
+  const parts = [citation.source, citation.url ? linked(citation.url, citation.url) : "", license];
+  if (/^https?:\/\//.test(citation.revision)) parts.push(linked(citation.revision, "this revision"));
+  if (citation.fetched) parts.push(`fetched ${citation.fetched}`);
+  return parts.filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part]));
+}
+
 function place(citation) {
-  const link = /^https?:\/\//.test(citation.url) ? element("a", "", citation.url) : element("span", "", citation.url);
-  if (link.tagName === "A") Object.assign(link, { href: citation.url, target: "_blank", rel: "noopener noreferrer" });
   const where = citation.start === null ? "" : `, characters ${citation.start.toLocaleString("en")}–${citation.end.toLocaleString("en")}`;
   const made = element(
     "div",
@@ -47,7 +58,7 @@ function place(citation) {
     element("div", "title", element("b", "", `[${citation.marker}] ${citation.title || "No source"}`), where),
     element("div", `words ${citation.verdict}`, citation.words, citation.changed ? ` ${citation.changed}` : ""),
     element("div", "source", citation.before, element(citation.start === null ? "em" : "mark", "", citation.quote), citation.after),
-    element("div", "small", citation.source, citation.source ? " · " : "", link, citation.license ? ` · ${citation.license}` : ""),
+    element("div", "small", ...attribution(citation)),
   );
   made.setAttribute("role", "region");
   made.setAttribute("aria-label", `Citation ${citation.marker}`);

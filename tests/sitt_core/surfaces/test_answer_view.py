@@ -15,7 +15,7 @@ SOURCE = Source("Guide: Loch", "https://example.org/loch", "CC BY-SA 4.0")
 TEXT = "Before it. " * 40 + "A neck rose from the lake in 1933." + " After it." * 40
 START = TEXT.index("A neck")
 SPAN = Span(START, START + len("A neck rose from the lake in 1933."))
-LOCH = Document("loch.md", "Loch", SOURCE, TEXT, (), (), sha256_text(TEXT))
+LOCH = Document("loch.md", "Loch", SOURCE, TEXT, (), (), sha256_text(TEXT), fetched_at="2026-11-30T12:30:59+00:00")
 
 
 def document(id_: str) -> Document:
@@ -27,7 +27,9 @@ def document(id_: str) -> Document:
 
 
 def cited(marker: int = 1, **changes: Any) -> Citation:
-    made = Citation(marker, "loch.md", "Loch", SPAN, TEXT[SPAN.start : SPAN.end], "quoted", SOURCE, "", LOCH.sha256, 1, 1)
+    made = Citation(
+        marker, "loch.md", "Loch", SPAN, TEXT[SPAN.start : SPAN.end], "quoted", SOURCE, "https://example.org/?oldid=7", LOCH.sha256, 1, 1
+    )
     return replace(made, **changes)
 
 
@@ -79,6 +81,7 @@ def test_a_quote_is_shown_in_its_place() -> None:
     assert citation["after"].endswith(" …")
     assert max(len(citation["before"]), len(citation["after"])) <= AROUND + 2
     assert (citation["url"], citation["license"], citation["changed"]) == (SOURCE.url, SOURCE.license, "")
+    assert (citation["revision"], citation["fetched"]) == (cited().revision, "2026-11-30 12:30")
 
 
 @pytest.mark.parametrize(
