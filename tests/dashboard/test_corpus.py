@@ -120,22 +120,6 @@ def test_links_between_pages_keep_the_address_and_the_controls(page: Page, notes
     assert parse_qs(urlsplit(page.url).query) == held
 
 
-def test_a_deep_link_opens_the_page_on_a_new_server(profile: BrowserContext, notes: Notes) -> None:
-    """The first request of a server may be a link to the page; its controls say what the link says, whatever is clicked at once."""
-    page = window(profile, 1280)
-    with served(notes.data_dir, *BARE) as another:
-        page.goto(f"{another}/corpus?corpus=notes&chunking.strategy=sentence&chunking.size=600&top_k=7")
-        for section in ("Chunks", "Versions", "Indexes"):  # no waiting: each click interrupts the run of the one before
-            page.get_by_role("tab", name=section, exact=True).click()
-        settle(page)
-        sidebar = page.get_by_test_id("stSidebar")
-        expect(sidebar.get_by_label("Size, characters", exact=True)).to_have_value("600")
-        expect(sidebar.get_by_role("slider")).to_have_value("7")
-        expect(page.get_by_test_id("stMain")).to_contain_text("Needs building")
-        page.goto("about:blank")
-    page.close()
-
-
 def test_contents_can_be_filtered_and_a_document_opens_below(page: Page, notes: Notes) -> None:
     """The filter counts what it leaves; ticking a row opens that document with its attribution, and from there its chunks."""
     open_corpus(page, notes.url, "notes")
@@ -425,11 +409,22 @@ def test_another_embedder_and_a_graph_are_built_on_the_page(page: Page, notes: N
 
 
 def test_two_dashboards_and_a_command_line_on_one_store(page: Page, profile: BrowserContext, notes: Notes, tmp_path: Path) -> None:
-    """What the command line publishes, both dashboards serve at their next click; neither has to be told or restarted."""
+    """What the command line publishes, both dashboards serve at their next click; neither has to be told or restarted.
+
+    The first request of the second is a link to the page, whose controls say what the link says, whatever is clicked at once.
+    """
     folder = write_notes(tmp_path / "shared", ANIMALS[:3])
     command(["update", "--source", f"markdown:{folder}", "--corpus", "shared", "--yes"], notes.data_dir)
     other = window(profile, 1280)
     with served(notes.data_dir, *BARE) as url:
+        other.goto(f"{url}/corpus?corpus=notes&chunking.strategy=sentence&chunking.size=600&top_k=7")
+        for section in ("Chunks", "Versions"):  # no waiting: each click interrupts the run of the one before
+            other.get_by_role("tab", name=section, exact=True).click()
+        open_section(other, "Indexes")
+        sidebar = other.get_by_test_id("stSidebar")
+        expect(sidebar.get_by_label("Size, characters", exact=True)).to_have_value("600")
+        expect(sidebar.get_by_role("slider")).to_have_value("7")
+        expect(other.get_by_test_id("stMain")).to_contain_text("Needs building")
         pages = ((page, notes.url), (other, url))
         for each, address in pages:
             open_corpus(each, address, "shared", "Contents")

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -123,17 +123,14 @@ def test_a_running_job_is_cancelled_and_what_changed_is_seen_after_a_refresh(pag
 
 def test_the_page_is_accessible_and_fits(profile: BrowserContext, lab: Lab) -> None:
     """No violation of WCAG A and AA that axe can find, and nothing wider than the window: narrow and dark, then wide and light."""
-    page = window(profile, 390, "dark")
-    open_system(page, lab)
-    for width, scheme, sections in ((390, "dark", SECTIONS), (1280, "light", SECTIONS[::3])):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        page.get_by_role("button", name="Refresh").click()  # our own colours follow with the next run
-        settle(page)
+    looks: tuple[tuple[int, Literal["light", "dark"], tuple[str, ...]], ...] = ((390, "dark", SECTIONS), (1280, "light", SECTIONS[::3]))
+    for width, scheme, sections in looks:
+        page = window(profile, width, scheme)
+        open_system(page, lab)
         for section in sections:
             open_section(page, section)
             found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
             told = [(section, v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found.response["violations"]]
             assert told == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.close()
+        page.close()
