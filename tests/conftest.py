@@ -1,9 +1,13 @@
 """Hypothesis tries the same examples on every machine; what is marked soak runs only when asked for; what takes long begins first."""
 
+import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+for library in ("OPENBLAS", "OMP"):  # before any loads: threads for every core, in every process, would wait for each other
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 settings.register_profile("sitt", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sitt")
