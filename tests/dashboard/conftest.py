@@ -24,7 +24,7 @@ from tests.fakes.once import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = ROOT / "tests" / "samples" / "hostile"
-WAIT = 60_000
+WAIT = 120_000
 """Milliseconds to wait for a condition: generous, since these machines are shared."""
 expect.set_options(timeout=WAIT)
 
