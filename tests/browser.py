@@ -26,6 +26,7 @@ QUIET = (
     "--disable-quic",
     "--disable-sync",
     "--no-first-run",
+    "--process-per-site",
 )
 
 

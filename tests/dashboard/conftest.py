@@ -24,7 +24,7 @@ from tests.fakes.once import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = ROOT / "tests" / "samples" / "hostile"
-WAIT = 60_000
+WAIT = 120_000
 """Milliseconds to wait for a condition: generous, since these machines are shared."""
 expect.set_options(timeout=WAIT)
 
@@ -117,8 +117,16 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         )
         opened.set_default_timeout(WAIT)
         opened.add_init_script(FIRST_LOOK)
+        keep_scripts(opened)
         yield opened
         opened.close()
+
+
+def keep_scripts(profile: BrowserContext) -> None:
+    """Keeps a window open at the servers' site: its process serves all windows of that site, and stays with what it has compiled."""
+    kept = profile.pages[0]
+    kept.route("**/*", lambda route: route.fulfill(body=""))
+    kept.goto("http://127.0.0.1/")  # nothing is asked of a server: a site has no port
 
 
 def window(profile: BrowserContext, width: int, scheme: Literal["light", "dark"] = "light") -> Page:
