@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from evals import judged, results
+from evals.judging import lacking
 from evals.results import Run
 from sitt_core.settings import ROOT
 from sitt_core.surfaces.cli_evals import app, spread
@@ -211,6 +212,6 @@ def test_ctrl_c_keeps_what_is_judged(ragas: Ragas, service: FakeClaude, variable
     assert process.returncode == 130, said
     assert "Stopped. Finished verdicts stay; the same command goes on." in said
     assert "Traceback" not in said
-    kept, service.script = len(judged.rows(run.folder)), whole
+    kept, service.script = sum(not lacking(row, OURS[1:]) for row in judged.rows(run.folder)), whole
     told = as_json(ragas(*OURS, "--yes", "--json"))
     assert (told["finished"], told["answers"], told["left"], told["failed"]) == (kept, 6 - kept, 0, 0)
