@@ -78,8 +78,8 @@ def accepting(arguments: Sequence[str]) -> list[str]:
 
 
 def told_removals(folder: Path) -> int:
-    """The most documents of one source that a check says would go without what is withheld: as many have to be permitted of each."""
-    return max((len(each["plan"]["removed"]) for each in jobs.left(folder, "plan").get("updates", [])), default=0)
+    """How many documents a check says would go without what is withheld: as many have to be permitted."""
+    return sum(len(each["plan"]["removed"]) for each in jobs.left(folder, "plan").get("updates", []))
 
 
 def told_digest(folder: Path) -> str:
@@ -131,7 +131,7 @@ def is_settled(corpus: Corpus, found: Found, default: Configuration) -> bool:
 
 
 def removed_at(corpus: Corpus, found: Found, permitted: int) -> int:
-    """How many documents would be retired if so many removals were permitted of each source."""
+    """How many documents would be retired if so many removals were permitted."""
     listings = [(update.listing, update.place) for update in found.updates]
     return sum(len(update.plan.removed) for update in plan_updates(corpus, listings, allow_removals=permitted))
 
