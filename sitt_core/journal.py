@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -55,9 +56,19 @@ def record(data_dir: Path, entry: Entry) -> None:
     with contextlib.suppress(OSError, Timeout):
         data_dir.mkdir(parents=True, exist_ok=True)
         with FileLock(data_dir / f".{FILE}.lock", timeout=LOCK_SECONDS):
-            with path.open("a", encoding="utf-8") as file:
-                file.write(line)
+            with path.open("ab") as file:
+                file.write(b"" if _ends_whole(path) else b"\n")  # half a line, as a full disk leaves it, costs no other
+                file.write(line.encode())
             _shorten(path)
+
+
+def _ends_whole(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.seek(0, 2) == 0 or (file.seek(-1, 2) >= 0 and file.read(1) == b"\n")
+
+
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What reading a line may raise that a crash or a hand has spoilt."""
 
 
 def _shorten(path: Path) -> None:
@@ -76,7 +87,7 @@ def entries(data_dir: Path, corpus: str = "", most: int = 100) -> list[Entry]:
         return []
     found: list[Entry] = []
     for line in reversed(lines):
-        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        with contextlib.suppress(*_DAMAGE):
             entry = _entry(json.loads(line))
             if corpus in ("", entry.corpus):
                 found.append(entry)
@@ -88,12 +99,25 @@ def entries(data_dir: Path, corpus: str = "", most: int = 100) -> list[Entry]:
 def _entry(kept: dict[str, Any]) -> Entry:
     if kept["outcome"] not in get_args(Outcome):
         raise ValueError(kept["outcome"])
-    sources = {origin: SourceEntry(**{**value, "failures": _pairs(value["failures"])}) for origin, value in kept["sources"].items()}
-    return Entry(**{**kept, "sources": sources, "at": float(kept["at"]), "recall": tuple(kept["recall"])})
+    texts = {name: str(kept[name]) for name in ("corpus", "generation", "message")}
+    times = {name: _finite(kept[name]) for name in ("at", "seconds")}
+    sources = {origin: _source(value) for origin, value in kept["sources"].items()}
+    recall = tuple(map(_finite, kept["recall"]))
+    return Entry(**{**kept, **texts, **times, "exit_code": int(kept["exit_code"]), "sources": sources, "recall": recall})
 
 
-def _pairs(kept: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(pair) for pair in kept)
+def _source(kept: dict[str, Any]) -> SourceEntry:
+    texts = {name: str(kept[name]) for name in ("place", "problem", "withheld")}
+    counts = {name: int(count) for name, count in kept["counts"].items()}
+    failures = tuple((str(id_), str(reason)) for id_, reason in kept["failures"])
+    return SourceEntry(**{**kept, **texts, "counts": counts, "failures": failures})
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(value)
+    return number
 
 
 def rename(data_dir: Path, old: str, new: str) -> None:
@@ -102,7 +126,7 @@ def rename(data_dir: Path, old: str, new: str) -> None:
     with contextlib.suppress(OSError, Timeout), FileLock(data_dir / f".{FILE}.lock", timeout=LOCK_SECONDS):
         lines = []
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-            with contextlib.suppress(ValueError, TypeError):
+            with contextlib.suppress(*_DAMAGE):
                 kept = json.loads(line)
                 line = json.dumps({**kept, "corpus": new}) + "\n" if kept.get("corpus") == old else line
             lines.append(line)

@@ -39,6 +39,30 @@ def test_what_is_damaged_is_passed_over(tmp_path: Path) -> None:
     assert entries(tmp_path / "nowhere") == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["[]", "5", "[" * 100_000, json.dumps({"at": 10**400}), '{"corpus": "no'],
+    ids=["a list", "a number", "endless", "too large a number", "half a line"],
+)
+def test_a_line_that_cannot_be_read_costs_no_other(tmp_path: Path, line: str) -> None:
+    """Also one that a full disk has cut: the next begins on a line of its own. A renamed corpus keeps what can be read."""
+    record(tmp_path, entry(1.0))
+    with (tmp_path / journal.FILE).open("a", encoding="utf-8") as file:
+        file.write(line)
+    record(tmp_path, entry(2.0))
+    journal.rename(tmp_path, "notes", "animals")
+    assert [each.at for each in entries(tmp_path, "animals")] == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("spoilt", [{"at": float("inf")}, {"seconds": float("nan")}, {"recall": ["x"]}, {"exit_code": []}, {"at": 10**400}])
+def test_a_value_that_no_page_could_show_is_passed_over(tmp_path: Path, spoilt: dict[str, object]) -> None:
+    record(tmp_path, entry(1.0))
+    (line,) = (tmp_path / journal.FILE).read_text(encoding="utf-8").splitlines()
+    with (tmp_path / journal.FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**json.loads(line), **spoilt}) + "\n")
+    assert [each.at for each in entries(tmp_path)] == [1.0]
+
+
 def test_it_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At twice as many lines as are kept, the older half goes."""
     monkeypatch.setattr(journal, "KEPT", 5)
