@@ -403,7 +403,8 @@ def _profile_facts(profile: Mapping[str, Any], own: Mapping[str, Any] | None) ->
 
 
 def _repository_facts(repository: Mapping[str, Any]) -> _Facts:
-    topics = [topic for topic in repository.get("topics") or [] if isinstance(topic, str)]
+    named = repository.get("topics")
+    topics = [topic for topic in named if isinstance(topic, str)] if isinstance(named, list) else []
     lines = [
         *([f"Topics: {_line(', '.join(topics))}"] if topics else []),
         *(

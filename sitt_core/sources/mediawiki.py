@@ -101,13 +101,15 @@ class Wiki:
         normalized: dict[str, str] = {}
         redirects: dict[str, tuple[str, str]] = {}
         pages: dict[str, Mapping[str, Any]] = {}
-        for answer in self._query(asked):
-            for each in answer.get("normalized", ()):
-                normalized[unquote(each["from"]) if each.get("fromencoded") else each["from"]] = each["to"]
-            redirects |= {each["from"]: (each["to"], each.get("tofragment", "")) for each in answer.get("redirects", ())}
-            for page in _listed(answer.get("pages", ())):
-                pages[page.get("title", "")] = {**pages.get(page.get("title", ""), {}), **page}
-        return {title: self._page(title, normalized, redirects, pages) for title in titles}
+        answers = list(self._query(asked))
+        with _shaped():
+            for answer in answers:
+                for each in answer.get("normalized", ()):
+                    normalized[unquote(each["from"]) if each.get("fromencoded") else each["from"]] = each["to"]
+                redirects |= {each["from"]: (each["to"], each.get("tofragment", "")) for each in answer.get("redirects", ())}
+                for page in _listed(answer.get("pages", ())):
+                    pages[page.get("title", "")] = {**pages.get(page.get("title", ""), {}), **page}
+            return {title: self._page(title, normalized, redirects, pages) for title in titles}
 
     def _page(
         self,
@@ -140,7 +142,7 @@ class Wiki:
         for _ in range(MAX_CONTINUATIONS):
             told, _ = self._action({**asked, **going_on})
             yield _mapping(told.get("query", {}), "a query's answer")
-            going_on = {name: str(value) for name, value in told.get("continue", {}).items()}
+            going_on = {name: str(value) for name, value in _mapping(told.get("continue", {}), "how a query goes on").items()}
             if not going_on:
                 return
         raise SourceError(expected="a query that ends", got="one that always goes on", remedy="Try again later; the wiki is at fault.")
@@ -296,7 +298,21 @@ def _revision(fetched: Fetched) -> int:
 
 def _extracted(told: Mapping[str, Any]) -> tuple[int, str]:
     query = told.get("query")
-    for page in _listed(query.get("pages", ()) if isinstance(query, dict) else ()):
-        revisions = page.get("revisions") or [{}]
-        return int(revisions[0].get("revid") or 0), str(page.get("extract") or "")
+    with _shaped():
+        for page in _listed(query.get("pages", ()) if isinstance(query, dict) else ()):
+            revisions = page.get("revisions") or [{}]
+            return int(revisions[0].get("revid") or 0), str(page.get("extract") or "")
     return 0, ""
+
+
+@contextlib.contextmanager
+def _shaped() -> Iterator[None]:
+    """Turns what reading JSON of another shape raises into SourceError."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise SourceError(
+            expected="an answer as MediaWiki's API gives it",
+            got=f"JSON of another shape ({type(error).__name__}: {shown(str(error))})",
+            remedy="Check the wiki's address (SITT_WIKIPEDIA_URL); try again later.",
+        ) from error

@@ -349,6 +349,14 @@ def test_a_list_of_repositories_that_is_not_whole_removes_none(hub: FakeGitHub, 
     assert re.search("the list of repositories could not be read|counts 6 repositories and lists 0", listing.why_incomplete)
 
 
+def test_topics_of_another_shape_are_none(hub: FakeGitHub) -> None:
+    """The repository is read all the same."""
+    hub.add("moor", description="A moor")
+    listed = {"name": "moor", "full_name": "Octocat/moor", "description": "A moor", "topics": 5}
+    hub.fault = lambda asked: Reply(json.dumps([listed]).encode()) if "/repos?" in asked.path else None
+    assert "Topics" not in by_name(read(hub))["Octocat/moor"].text
+
+
 def test_a_later_page_that_fails_or_is_not_asked_for_removes_none(hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the pages before named is read; a rate limit, a fault or our own limit in between leaves the listing incomplete."""
     hub.page_size = 2

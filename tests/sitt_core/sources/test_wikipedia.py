@@ -568,6 +568,32 @@ class TestFailures:
         wiki.pages = {}
         assert set(by_id(read("titles=A|B"))) == {"A", "B"}  # what could not be used is not kept
 
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"normalized": None},
+            {"normalized": [{}]},
+            {"redirects": ["x"]},
+            {"pages": [{"title": []}]},
+            {"pages": [{"title": "A", "pageid": 1, "ns": None}]},
+            {"pages": [{"title": "A", "pageid": 1, "lastrevid": "x"}]},
+            {"pages": [{"title": "A", "pageid": 1, "revisions": 5}]},
+        ],
+        ids=["no list", "no names", "a redirect", "a title", "a namespace", "a revision", "revisions"],
+    )
+    def test_a_query_answered_in_another_shape(self, query: dict[str, Any], wiki: FakeWikipedia, read: Read) -> None:
+        """A named error, whatever stands where something else is expected; of plain text as well."""
+        wiki.wiki = {"A": article("A")}
+        told = json.dumps({"query": query})
+        wiki.pages = {"/w/api.php": lambda h: h.send(200, told, {"Content-Type": "application/json"})}
+        with pytest.raises(SourceError, match="as MediaWiki's API gives it"):
+            read("titles=A")
+        wiki.pages["/w/api.php"] = lambda h: (
+            wiki.answer(h) if "extracts" not in h.path else h.send(200, json.dumps({"query": {"pages": [{"revisions": 5}]}}))
+        )
+        (failure,) = read("titles=A&format=extract").failures
+        assert "as MediaWiki's API gives it" in failure.reason
+
     def test_an_entity_bomb(self, wiki: FakeWikipedia, read: Read) -> None:
         """Entities that a page declares are words, not a billion of them."""
         bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;"><!ENTITY c "&b;&b;">]><p>said &c; loudly &amp; &lt;often&gt;</p>'
