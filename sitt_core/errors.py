@@ -19,12 +19,20 @@ SittError
 └── Cancelled             the user stopped a long piece of work
 """
 
+import re
+
 MAX_SHOWN = 120
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s?#]*@")
+
+
+def without_credentials(text: str) -> str:
+    """A text without what stands for a user and a password in its addresses: it may go into a log."""
+    return _CREDENTIALS.sub("…@", text)
 
 
 def shown(value: object) -> str:
-    """A value as an error may show it: its `repr`, cut at `MAX_SHOWN` characters."""
-    text = repr(value)
+    """A value as an error may show it: its `repr` without passwords in addresses, cut at `MAX_SHOWN` characters."""
+    text = without_credentials(repr(value))
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sitt_core import build, ingest, jobs
-from sitt_core.errors import InvalidInput, shown
+from sitt_core.errors import Cancelled, InvalidInput, shown
 from sitt_core.plan import Plan, SectionChange, Update, before_and_after, diff, sections_touched
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name
@@ -103,7 +103,7 @@ def update(
             outcome = updating.look(workshop, wish, report=report)
             teller.planned(outcome)
             if job and outcome.found:
-                updating.keep_found(job, outcome.found)
+                updating.keep_found(job, outcome.found, corpus)
             _require_confirmable(outcome.found, wish)
         else:
             ask = not (yes or job)
@@ -158,9 +158,9 @@ class _Teller:
             print("".join(f"  {line}\n" for line in outcome.touched.lines()), end="")
 
     def asking(self, outcome: "Outcome") -> None:
-        """The same, and then whether to go on; where nothing would change there is nothing to ask."""
+        """The same, and then whether to go on; where nothing would be published there is nothing to ask."""
         self.planned(outcome)
-        if outcome.found and not outcome.found.is_empty:
+        if outcome.changes:
             confirm("Publish this?", as_json=self.as_json)
 
     def checked(self, preflight: "Preflight") -> None:
@@ -171,9 +171,14 @@ class _Teller:
             print("".join(f"  {line}\n" for line in preflight.lines()), end="")
 
     def anyway(self, preflight: "Preflight") -> bool:
-        """Whether to publish although less is found."""
+        """Whether to publish although less is found; raises Cancelled for Ctrl-C, and where the answers have ended."""
         del preflight  # it has just been shown
-        return typer.confirm("Less is found. Publish anyway?")
+        try:
+            return typer.confirm("Less is found. Publish anyway?")
+        except typer.Abort:
+            raise Cancelled(
+                expected="an answer", got="none", remedy="Nothing was published; what was embedded is kept, so the next time takes seconds."
+            ) from None
 
     def done(self, outcome: "Outcome") -> None:
         """What was built, and which generation is served."""

@@ -6,16 +6,29 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from evals.preflight import Preflight, Touched, checking, touched
 from sitt_core import build, ingest, journal
 from sitt_core.build import Workshop
 from sitt_core.configuration import Configuration
-from sitt_core.errors import Busy, Cancelled, InvalidInput, NotFound, PartlyApplied, RecallFell, SittError, SourceError, shown
+from sitt_core.errors import (
+    Busy,
+    Cancelled,
+    InvalidInput,
+    NotFound,
+    PartlyApplied,
+    RecallFell,
+    SittError,
+    SourceError,
+    StoreError,
+    shown,
+    without_credentials,
+)
 from sitt_core.ingest import Built
 from sitt_core.journal import KEPT_FAILURES, Entry, SourceEntry
 from sitt_core.plan import Plan, Update, digest_of, listed, plan_updates, require_removals_allowed
-from sitt_core.store.layout import CORPUS_FILE, UPDATE_LOCK, current_generation, write_lock
+from sitt_core.store.layout import CORPUS_FILE, UPDATE_LOCK, current_generation, storage_errors, write_lock
 from sitt_core.store.reading import Corpus
 from sitt_core.store.writing import write_corpus
 from sitt_core.surfaces import status
@@ -71,7 +84,8 @@ class Found:
 class Outcome:
     """What has come of an update so far; filled as it goes, so that a failure leaves what was known by then.
 
-    `asking` says that somebody is shown the plan and has not agreed yet.
+    `places` are the sources that are read. `changes` says whether anything is to be published. `asking` says that somebody
+    is shown the plan and has not agreed yet.
     """
 
     found: Found | None = None
@@ -79,7 +93,9 @@ class Outcome:
     preflight: Preflight | None = None
     built: Built | None = None
     generation: str = ""
+    changes: bool = True
     asking: bool = False
+    places: tuple[str, ...] = ()
 
 
 def remembered(corpus: Corpus | None, name: str) -> tuple[str, ...]:
@@ -97,9 +113,11 @@ def remembered(corpus: Corpus | None, name: str) -> tuple[str, ...]:
 def read_sources(workshop: Workshop, corpus: Corpus | None, wish: Wish, report: Report) -> Found:
     """Reads every source of a wish and plans; one of several that cannot be read keeps the others from nothing.
 
-    Raises what reading raises when there is one source, or none that can be read.
+    Raises what reading raises when there is one source, SourceError for several of which none can be read, InvalidInput
+    for two places that are one source to the corpus, the later of which would take the place of the other.
     """
-    places = wish.sources or remembered(corpus, wish.corpus)
+    places = dict.fromkeys(wish.sources or remembered(corpus, wish.corpus))
+    known: dict[str, str] = {}
     found: list[tuple[Listing, str]] = []
     errors: dict[str, SittError] = {}
     for place in places:
@@ -108,15 +126,22 @@ def read_sources(workshop: Workshop, corpus: Corpus | None, wish: Wish, report: 
             if not wish.moved:
                 status.check_place(corpus, listing.origin, canonical)
         except (SourceError, InvalidInput) as error:
-            errors[place] = error
-        else:
+            errors[without_credentials(place)] = error
+            continue
+        if known.setdefault(listing.origin, canonical) != canonical:
+            raise InvalidInput(
+                expected=f"{listing.origin} once, since a corpus knows one source by that name",
+                got=f"{shown(known[listing.origin])} and {shown(canonical)}",
+                remedy="Name articles together (wikipedia:titles=A|B), rename one of two folders, or use a corpus for each: --corpus NAME",
+            )
+        if canonical not in (place for _, place in found):
             found.append((listing, canonical))
     return _planned(corpus, found, errors, wish)
 
 
 def _planned(corpus: Corpus | None, found: Sequence[tuple[Listing, str]], errors: Mapping[str, SittError], wish: Wish) -> Found:
     if errors and not found:
-        raise next(iter(errors.values()))
+        raise _none_read(errors)
     updates = plan_updates(corpus, found, allow_removals=wish.allow_removals)
     if corpus is None and not any(update.listing.documents for update in updates):
         failed = [failure for update in updates for failure in update.plan.failed]
@@ -128,8 +153,22 @@ def _planned(corpus: Corpus | None, found: Sequence[tuple[Listing, str]], errors
     return Found(tuple(updates), tuple(Failure(place, str(error)) for place, error in errors.items()))
 
 
-def keep_found(folder: Path, found: Found) -> None:
-    """Keeps what was found in a job's folder, so that exactly that can be looked at and published; raises StoreError."""
+def _none_read(errors: Mapping[str, SittError]) -> SittError:
+    """The error of the only source, or one that names several."""
+    if len(errors) == 1:
+        return next(iter(errors.values()))
+    failures = [Failure(place, str(error)) for place, error in errors.items()]
+    kind = InvalidInput if all(isinstance(error, InvalidInput) for error in errors.values()) else SourceError
+    return kind(expected="a source that can be read", got=f"none of {len(errors):,} ({_first(failures)})", remedy="Try again later.")
+
+
+def keep_found(folder: Path, found: Found, corpus: str) -> None:
+    """Keeps what was found for a corpus in a job's folder, so that exactly that can be looked at and published; raises StoreError."""
+    with storage_errors(folder):
+        _keep_found(folder, found, corpus)
+
+
+def _keep_found(folder: Path, found: Found, corpus: str) -> None:
     facts = []
     for number, update in enumerate(found.updates):
         listing, kept = update.listing, folder / f"{_LISTING}{number}"
@@ -147,36 +186,39 @@ def keep_found(folder: Path, found: Found) -> None:
         )
     unread = [[failure.id, failure.reason] for failure in found.unread]
     part = folder / f"{_CHECK}.part"
-    part.write_text(json.dumps({"listings": facts, "unread": unread}), encoding="utf-8")
+    part.write_text(json.dumps({"corpus": corpus, "listings": facts, "unread": unread}), encoding="utf-8")
     part.replace(folder / f"{_CHECK}.json")
 
 
 def kept_found(folder: Path, corpus: Corpus | None, wish: Wish) -> Found:
-    """What a check has found, planned against the corpus as it is now; raises NotFound or StoreError."""
+    """What a check of this corpus has found, planned against the corpus as it is now; raises NotFound or StoreError."""
     try:
         facts = json.loads((folder / f"{_CHECK}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        checked = str(facts["corpus"])
+        found = [(_kept_listing(folder, number, each), str(each["place"])) for number, each in enumerate(facts["listings"])]
+        unread = tuple(Failure(*pair) for pair in facts["unread"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError) as error:
         raise NotFound(
             expected="what a check for changes has found",
             got=shown(folder.name),
             remedy="Check for changes again: only the latest are kept.",
         ) from error
-    found = []
-    for number, each in enumerate(facts["listings"]):
-        with contextlib.closing(Corpus(folder, f"{_LISTING}{number}")) as kept:
-            documents = kept.all_documents()
-        failures = tuple(Failure(*pair) for pair in each["failures"])
-        listing = Listing(
-            each["origin"],
-            documents,
-            failures,
-            complete=each["complete"],
-            notices=tuple(each["notices"]),
-            why_incomplete=each["why_incomplete"],
-        )
-        found.append((listing, each["place"]))
-    updates = plan_updates(corpus, found, allow_removals=wish.allow_removals)
-    return Found(tuple(updates), tuple(Failure(*pair) for pair in facts["unread"]))
+    if checked != wish.corpus:
+        raise NotFound(expected=f"a check of {wish.corpus}", got=f"one of {shown(checked)}", remedy="Check for changes again.")
+    return Found(tuple(plan_updates(corpus, found, allow_removals=wish.allow_removals)), unread)
+
+
+def _kept_listing(folder: Path, number: int, facts: Mapping[str, Any]) -> Listing:
+    with contextlib.closing(Corpus(folder, f"{_LISTING}{number}")) as kept:
+        documents = kept.all_documents()
+    return Listing(
+        facts["origin"],
+        documents,
+        tuple(Failure(*pair) for pair in facts["failures"]),
+        complete=facts["complete"],
+        notices=tuple(facts["notices"]),
+        why_incomplete=facts["why_incomplete"],
+    )
 
 
 def look(workshop: Workshop, wish: Wish, *, checked: Path | None = None, report: Report) -> Outcome:
@@ -214,12 +256,14 @@ def carry_out(
     locked = build.corpus_or_none(workshop, wish.corpus) is not None
     with write_lock(corpus_dir, UPDATE_LOCK) if locked else contextlib.nullcontext(), _written_down(workshop, wish, outcome):
         corpus = build.corpus_or_none(workshop, wish.corpus)
+        outcome.places = () if checked else tuple(map(without_credentials, wish.sources or status.sources_of(corpus).values()))
         seen = look(workshop, wish, checked=checked, report=report)
         outcome.found, outcome.touched = seen.found, seen.touched
         assert outcome.found is not None
         _require_confirmed(outcome.found, wish.confirmed)
         found = outcome.found
         if corpus is not None and _nothing_to_do(corpus, found, wish):
+            outcome.changes = False
             _ask(planned, outcome)
             outcome.built = _build_missing(workshop, corpus, wish.configurations, report)
         else:
@@ -339,7 +383,8 @@ def _written_down(workshop: Workshop, wish: Wish, outcome: Outcome) -> Iterator[
         ended, message = "cancelled", "stopped"
         raise
     except SittError as error:
-        wrongly_asked = isinstance(error, InvalidInput) and (outcome.found is None or outcome.asking)
+        # What the corpus remembers nobody has asked for wrongly: a contact may be missing where an update is scheduled.
+        wrongly_asked = isinstance(error, InvalidInput) and (outcome.asking or (outcome.found is None and bool(wish.sources)))
         if not wrongly_asked:
             ended, message, exit_code = "refused" if isinstance(error, RecallFell) else "failed", str(error), error.exit_code
         raise
@@ -356,7 +401,7 @@ def _entry(wish: Wish, outcome: Outcome, message: str) -> Entry:
     sources = {update.plan.origin: _source_entry(update) for update in found.updates}
     sources |= {failure.id: SourceEntry(failure.id, problem=failure.reason) for failure in found.unread}
     if outcome.found is None:
-        sources = {place: SourceEntry(place, problem=message) for place in wish.sources}
+        sources = {place: SourceEntry(place, problem=message) for place in outcome.places}
     recall = outcome.preflight.all if outcome.preflight else None
     figures = () if recall is None or recall.before is None or recall.after is None else (recall.before, recall.after)
     return Entry(wish.corpus, "failed", sources, generation=outcome.generation, message=message, recall=figures)

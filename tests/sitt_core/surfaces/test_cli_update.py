@@ -11,11 +11,13 @@ import typer.testing
 
 from evals import editing
 from evals.golden import Question, Quote
-from sitt_core import build, jobs, journal
+from sitt_core import build, ingest, jobs, journal
+from sitt_core.plan import Plan, Update
 from sitt_core.settings import Settings, load_settings
 from sitt_core.store.layout import UPDATE_LOCK, current_generation, write_lock
 from sitt_core.surfaces import updating
 from sitt_core.surfaces.updating import Wish
+from sitt_core.types import Listing
 from tests.fakes.command_line import Run, as_json, environment, files, named
 
 TALES = {
@@ -113,6 +115,53 @@ class TestSeveralSources:
         assert (last(data_dir).outcome, last(data_dir).exit_code) == ("failed", 1)
         assert current_generation(data_dir / "store" / "zoo") == "000001"
 
+    def test_what_is_remembered_and_cannot_be_read_is_told_of_each(
+        self, corpus: Run, animals: Path, tmp_path: Path, data_dir: Path
+    ) -> None:
+        """Each source's own reason is in the failure; the journal, and so its freshness, knows that each was tried."""
+        birds = write(tmp_path / "birds", {"gannet": "The gannet dives from thirty metres."})
+        as_json(corpus("update", "--source", f"markdown:{birds}", "--corpus", "zoo", "--yes", "--json"))
+        places = {"markdown:animals": f"markdown:{animals}", "markdown:birds": f"markdown:{birds}"}
+        for folder in (animals, birds):
+            folder.rename(folder.with_name(f"{folder.name}-away"))
+        line = named(corpus("update", "--corpus", "zoo", "--yes"), "SourceError")
+        assert all(f"{folder}', which does not exist" in line for folder in (animals, birds))
+        told = journal.freshness(data_dir, "zoo", places)
+        assert all(each.tried_at > each.read_at > 0 and "does not exist" in each.problem for each in told.values())
+
+    def test_what_is_remembered_and_lacks_a_setting_is_written_down(self, corpus: Run, data_dir: Path) -> None:
+        """Named by hand it is wrongly asked for; under cron a source that is not read any more must show."""
+        corpus_dir = data_dir / "store" / "zoo"
+        opened = build.Workshop(settings(data_dir)).corpus("zoo")
+        recipe = build.Workshop(settings(data_dir)).recipe(settings(data_dir).defaults, language="english")
+        wiki = Update(Listing("wikipedia:titles", (), ()), "wikipedia:titles=Eel", Plan("wikipedia:titles", (), (), (), (), ()))
+        ingest.apply_update(corpus_dir, opened, [wiki], recipe=recipe, report=lambda *_: None)
+        count = len(journal.entries(data_dir))
+        named(corpus("update", "--source", "wikipedia:titles=Eel", "--corpus", "zoo", "--yes"), "InvalidInput")
+        assert len(journal.entries(data_dir)) == count
+        assert corpus("update", "--corpus", "zoo", "--yes").exit_code == 3
+        assert "SITT_CONTACT" in last(data_dir).sources["wikipedia:titles=Eel"].problem
+
+    def test_a_password_in_an_address_goes_nowhere(self, corpus: Run, animals: Path, data_dir: Path) -> None:
+        """Neither into what is said nor into what is written down."""
+        sources = ["--source", f"markdown:{animals}", "--source", "sitemap:https://me:hunter2@example.org/sitemap.xml"]
+        result = corpus("update", *sources, "--corpus", "zoo", "--yes", "--json")
+        assert result.exit_code == 3
+        assert "example.org" in result.output
+        assert "hunter2" not in result.output
+        assert "hunter2" not in (data_dir / journal.FILE).read_text(encoding="utf-8")
+
+    def test_two_places_that_are_one_source(self, corpus: Run, animals: Path, tmp_path: Path, data_dir: Path) -> None:
+        """Two folders of one name, or one with other options: the later would take the place of the other. Twice the same is once."""
+        other = write(tmp_path / "elsewhere" / "animals", {"heron": "The heron stands in the weir."})
+        for places in ([animals, other], [other, f"{other}?exclude=a*"]):
+            sources = [word for place in places for word in ("--source", f"markdown:{place}")]
+            line = named(corpus("update", *sources, "--corpus", "new", "--yes"), "InvalidInput")
+            assert "markdown:animals once" in line
+        assert not (data_dir / "store" / "new").exists()
+        twice = ["--source", f"markdown:{other}", "--source", f"markdown:{other}/"]
+        assert len(as_json(corpus("update", *twice, "--corpus", "new", "--yes", "--json"))["updates"]) == 1
+
     def test_one_that_is_forgotten(self, corpus: Run, animals: Path, tmp_path: Path) -> None:
         """Its documents are retired and it is not read again; named anew it is one of the sources as before. The last one stays."""
         birds = write(tmp_path / "birds", {"gannet": "The gannet dives from thirty metres."})
@@ -193,6 +242,22 @@ class TestPreflight:
         assert corpus("update", "--corpus", "zoo", answer="y\ny\n").exit_code == 0
         assert current_generation(data_dir / "store" / "zoo") == "000002"
 
+    def test_an_answer_that_never_comes(self, corpus: Run, animals: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ctrl-C, or the end of what is typed, at the second question: cancelled, written down, nothing published."""
+        monkeypatch.setattr(typer.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+        ask_about(data_dir, "adder", "eel")
+        (animals / "eel.md").write_text("# Eel\n\nNothing is known of it.\n", encoding="utf-8")
+        result = corpus("update", "--corpus", "zoo", answer="y\n")
+        assert (result.exit_code, "Cancelled: " in result.stderr) == (1, True)
+        assert (last(data_dir).outcome, last(data_dir).recall) == ("cancelled", (1.0, 0.5))
+        assert current_generation(data_dir / "store" / "zoo") == "000001"
+
+    def test_a_new_language_is_asked_about_too(self, corpus: Run, data_dir: Path) -> None:
+        """No document changes, and yet a generation would be published."""
+        assert "--yes" in named(corpus("update", "--corpus", "zoo", "--language", "german"), "InvalidInput")
+        assert current_generation(data_dir / "store" / "zoo") == "000001"
+        assert as_json(corpus("update", "--corpus", "zoo", "--language", "german", "--yes", "--json"))["generation"] == "000002"
+
     @pytest.mark.parametrize("drop", ["-0.1", "1.1", "nan"])
     def test_a_drop_that_is_none(self, run: Run, drop: str) -> None:
         named(run("update", "--source", "field-guide", f"--max-recall-drop={drop}"), "InvalidInput")
@@ -256,7 +321,7 @@ class TestChecked:
         wish = Wish("zoo", (f"markdown:{animals}", "markdown:/no/such/folder"), (workshop.settings.defaults,))
         found = updating.read_sources(workshop, opened, wish, lambda *_: None)
         job = self.job(data_dir)
-        updating.keep_found(job, found)
+        updating.keep_found(job, found, "zoo")
         assert updating.kept_found(job, opened, wish) == found
         assert len(found.unread) == 1
         assert len(found.updates[0].plan.failed) == 1
@@ -265,6 +330,24 @@ class TestChecked:
         """A job's folder without what a check leaves is a named error."""
         job = self.job(data_dir)
         assert "Check for changes again" in named(corpus("update", "--corpus", "zoo", "--yes", "--checked", str(job)), "NotFound")
+
+    @pytest.mark.parametrize(
+        ("file", "content"),
+        [("check.json", b"[]"), ("check.json", b"{}"), ("check.json", b"[" * 100_000), ("listing-0/corpus.duckdb", b"damaged")],
+        ids=["a list", "an empty object", "endless", "a damaged store"],
+    )
+    def test_a_check_that_is_damaged(self, corpus: Run, data_dir: Path, file: str, content: bytes) -> None:
+        """As one that is gone: a named error that asks for another."""
+        job = self.job(data_dir)
+        corpus("update", "--corpus", "zoo", "--dry-run", "--job", str(job))
+        (job / file).write_bytes(content)
+        assert "Check for changes again" in named(corpus("update", "--corpus", "zoo", "--yes", "--checked", str(job)), "NotFound")
+
+    def test_a_check_of_another_corpus(self, corpus: Run, data_dir: Path) -> None:
+        """It is not published into this one."""
+        job = self.job(data_dir)
+        corpus("update", "--corpus", "zoo", "--dry-run", "--job", str(job))
+        assert "a check of park" in named(corpus("update", "--corpus", "park", "--yes", "--checked", str(job)), "NotFound")
 
     @staticmethod
     def job(data_dir: Path) -> Path:
