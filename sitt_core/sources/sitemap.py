@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -36,6 +36,10 @@ DEFAULT_PAGES = 1000
 MOST_PAGES = 50_000
 FAILURES_IN_A_ROW = 10
 """After so many pages in a row that could not be fetched the rest is not asked for."""
+MOST_ALIKE = 5
+"""More pages than these that have one and the same text have none of their own."""
+BECAME_ALIKE = 3
+"""As do so many whose stored texts differed."""
 MOST_NAMED = 3
 """So many of the things that a listing lacks are named."""
 OPTIONS = {"hosts": "other hosts of the site, separated by commas", "limit": f"the most pages, {DEFAULT_PAGES:,} without it"}
@@ -255,8 +259,30 @@ class _Reading:
                 self._fail(id_, error)
             else:
                 documents.update({id_: document} if document else {})
+        for id_, others in self._alike(documents).items():
+            url = documents.pop(id_).source.url
+            error = SourceError(
+                expected=f"a page with a text of its own at {shown(url)}",
+                got=f"the text of {others:,} other pages too, as of a notice to everybody (status 200)",
+                remedy="Open the address in a browser; the site may be under repair, or ask who reads it to sign in.",
+            )
+            self._fail(id_, error)
         self.lacking += [] if documents else ["none of the pages could be read"]
         return documents
+
+    def _alike(self, documents: Mapping[str, Document]) -> dict[str, int]:
+        """The pages read now that have one text with many others read now, and with how many."""
+        groups: dict[str, list[str]] = {}
+        for id_, document in documents.items():
+            old = self.known.get(id_)
+            if old is None or old.text != document.text:
+                groups.setdefault(document.text, []).append(id_)
+        found = {}
+        for ids in groups.values():
+            were = {self.known[id_].text for id_ in ids if id_ in self.known}
+            if len(ids) > MOST_ALIKE or len(were) >= BECAME_ALIKE:
+                found |= dict.fromkeys(ids, len(ids) - 1)
+        return found
 
     def _document(self, id_: str, entry: Entry, old: Document | None) -> Document | None:
         """A page as it is now; None for one that has moved for good to another page of the list."""

@@ -384,6 +384,27 @@ def test_a_page_that_goes_wrong_is_named_and_the_others_are_read(site: FakeSite,
     assert (listing.complete, listing.why_incomplete) == (True, "")
 
 
+def test_a_notice_that_every_page_shows_replaces_none(site: FakeSite) -> None:
+    """A site under repair sends it with status 200: what is stored stays, of new pages none is made; two twins are two documents."""
+    first = read(site)
+    notice = article("Back soon", WORDS)
+    for name in ("lake", "moor", "sky"):
+        site.page(f"/{name}", notice)
+    listing = read(site, stored=first)
+    assert (listing.documents, set(reasons(site, listing))) == ((), {"/lake", "/moor", "/sky"})
+    assert "the text of 2 other pages too" in reasons(site, listing)["/lake"]
+    assert len(read(site).documents) == 3  # so few may be alike, when nothing else is known of them
+    site.put("/sitemap.xml", site.sitemap(*(f"/{number}" for number in range(6)), "/fen"))
+    for number in range(6):
+        site.page(f"/{number}", notice)
+    site.page("/fen", article("Fen", f"{WORDS} This is the fen."))
+    assert names(site, read(site)) == ["/fen"]
+    site.page("/moor", notice)
+    site.page("/sky", article("Sky", f"{WORDS} This is the sky."))
+    site.put("/sitemap.xml", site.sitemap("/lake", "/moor", "/sky"))
+    assert names(site, read(site, stored=first)) == ["/lake", "/moor", "/sky"]
+
+
 @pytest.mark.parametrize(
     ("data", "declared"),
     [
