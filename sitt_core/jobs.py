@@ -7,9 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,6 +32,8 @@ State = Literal["running", "done", "failed", "cancelled", "died"]
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, OverflowError)
 """What reading a file of a job's folder may raise when a crash or a hand has spoilt it."""
 
+_starting = threading.Lock()
+"""Held while it is asked whether a job runs and that job is started: both clicks of a double click are served at once."""
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """What this process started; asking one of them how it is reaps it once it has ended."""
 _working_on: list[Path] = []
@@ -57,13 +60,20 @@ def start(
     jobs_dir: Path, arguments: Sequence[str], *, title: str, key: str, module: str = "sitt_core", environment: dict[str, str] | None = None
 ) -> Job:
     """Runs `python -m MODULE ARGUMENTS` in the background, or finds the running job of the same `key`."""
-    running = find_running(jobs_dir, key)
-    if running is not None:
-        return running
-    _prune(jobs_dir)
-    folder = jobs_dir / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
-    folder.mkdir(parents=True)
-    command = [sys.executable, "-m", module, *arguments, "--job", str(folder)]
+    with _starting:
+        running = find_running(jobs_dir, key)
+        if running is not None:
+            return running
+        _prune(jobs_dir)
+        folder = jobs_dir / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
+        folder.mkdir(parents=True)
+        pid = _begin([sys.executable, "-m", module, *arguments, "--job", str(folder)], folder, environment or {})
+        _write_whole(folder / "job.json", {"title": title, "key": key, "pid": pid, "started": time.time()})
+        return read(folder)
+
+
+def _begin(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
+    """The id of a process that outlives this one; what it says goes to output.log."""
     with (folder / "output.log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - our own module with arguments built by our own code
             command,
@@ -72,11 +82,10 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=Path(__file__).resolve().parents[1],
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **environment},
         )
     _children[process.pid] = process
-    _write_whole(folder / "job.json", {"title": title, "key": key, "pid": process.pid, "started": time.time()})
-    return read(folder)
+    return process.pid
 
 
 def _write_whole(path: Path, value: object) -> None:

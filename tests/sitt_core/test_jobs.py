@@ -9,8 +9,10 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -358,6 +360,20 @@ class TestStart:
         assert [path.name for path in tmp_path.iterdir()] == ["job"]
         child.go_on()
         child.end()
+
+    def test_a_double_click_starts_one_job(self, tmp_path: Path) -> None:
+        """Those who start the same work at the same moment all get the one job that does it."""
+        ready = threading.Barrier(6)
+
+        def click(_: int) -> str:
+            ready.wait(TIMEOUT)
+            return jobs.start(tmp_path, ["--help"], title="Help", key="help").id
+
+        with ThreadPoolExecutor(6) as clicks:
+            started = set(clicks.map(click, range(6)))
+        assert len(started) == 1
+        assert {path.name for path in tmp_path.iterdir()} == started
+        end_of(tmp_path, jobs.read(tmp_path / started.pop()))
 
     def test_old_folders_go(self, start_child: StartChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only the latest jobs' folders are kept when one is started; a running job's always."""
