@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, unquote, urldefrag
 
+from sitt_core.build import check_source
 from sitt_core.errors import InvalidInput, shown
 from sitt_core.settings import Settings
 
@@ -128,6 +129,16 @@ def spec_of(kind: str, values: Values) -> str:
     return kind
 
 
+def check_spec(spec: str, settings: Settings) -> None:
+    """Raises InvalidInput for a source that cannot be read as it is named, or before something is set; nothing is asked of the network."""
+    try:
+        check_source(spec, settings)
+    except OSError as error:  # a path that is longer than any can be
+        raise InvalidInput(
+            expected="the path of a folder", got=f"{shown(spec)}: {error.strerror}", remedy="Check the path: it is one on this machine."
+        ) from error
+
+
 def _required(kind: str, values: Values, name: str) -> str:
     text = str(values[name]).strip()
     field = next(field for field in KINDS[kind].fields if field.name == name)
@@ -233,6 +244,6 @@ def missing(kind: str, settings: Settings) -> str:
     if kind.startswith("wikipedia") and not settings.sources.contact:
         return (
             "Needs SITT_CONTACT: an e-mail address or a web address of yours, which goes with every request in the User-Agent, as Wikimedia asks. "
-            "Set it in .env and start again."
+            "Set it in the file .env beside app.py, such as SITT_CONTACT=you@example.org, and start the dashboard again."
         )
     return ""

@@ -1,6 +1,6 @@
 """What a check for changes has left behind, found again: which is the latest, what may be published of it, and how that ended. Without Streamlit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,20 @@ def shown_result(known: Sequence[Job], corpus: str, *, own: str, now: float) -> 
     if update is None or update.state == "running" or (check is not None and check.started > update.started):
         return None
     return update if update.id == own or now - update.started < SHOWN_SECONDS else None
+
+
+def fruitless(known: Sequence[Job], corpus: str, *, now: float) -> Job | None:
+    """The latest check, if it ended without having found anything: recently, and no update has been started since."""
+    check, update = latest(known, check_key(corpus)), latest(known, update_key(corpus))
+    if check is None or check.state in ("running", "done") or now - check.started >= SHOWN_SECONDS:
+        return None
+    return None if update is not None and update.started > check.started else check
+
+
+def being_made(known: Sequence[Job], names: Collection[str]) -> str | None:
+    """The corpus whose first update runs, whoever started it; `names` are those that there are."""
+    running = (job.key.removeprefix("update:") for job in known if job.state == "running" and job.key.startswith("update:"))
+    return next((name for name in running if name not in names), None)
 
 
 def check_arguments(corpus: str, places: Sequence[str], *, moved: bool = False) -> list[str]:

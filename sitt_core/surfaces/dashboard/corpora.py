@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from sitt_core import jobs
 from sitt_core.errors import InvalidInput, SittError
 from sitt_core.retrieval.words import LANGUAGES
 from sitt_core.settings import DEFAULT_CORPUS
@@ -76,9 +77,17 @@ def open_corpus(name: str) -> None:
 def draw_make() -> None:
     """A form that makes a corpus out of any source, the progress of that, and what could not be read."""
     heading("Make a corpus of your own")
-    made = st.session_state.get(MADE)
-    if made is not None and _draw_made(made):
-        return
+    settings = state.workshop().settings
+    known = jobs.recent(settings.jobs_dir, jobs.KEPT_JOBS)
+    names = corpus_names(settings.store_dir)
+    other = checks.being_made(known, names if names else [DEFAULT_CORPUS])  # the field guide has a panel of its own above
+    made = other or st.session_state.get(MADE)
+    if made is not None:
+        st.session_state[MADE] = made
+        if _draw_made(made):
+            return
+    last = checks.latest(known, checks.update_key(made)) if made else None
+    sources.give_back(PREFIX, whole=last is not None and last.state != "done")
     kind = sources.draw_kind(PREFIX)
     with st.form("make corpus"):
         left, right = st.columns([2, 1])
@@ -139,6 +148,7 @@ def _make() -> None:
     if not corpus_names(state.workshop().settings.store_dir):  # there is no other to be at: this one opens once it is there
         _open_rebuild(name)
     st.session_state[MADE] = name
+    sources.hold_fields(PREFIX)
     building.start(checks.make_arguments(name, spec, language), f"Make {name}", checks.update_key(name))
 
 

@@ -55,8 +55,9 @@ def draw_confirm(corpus: Corpus, seen: Found, folder: Path) -> None:
         return
     st.dataframe([cost_row(slug, cost) for slug, cost in costs], hide_index=True)
     permitted = _ask_number(corpus, seen)
+    asked = "Before anything is served, the open questions are asked of both generations. If they find less, nothing is published, and you are asked again."
     st.html(
-        '<div class="sl-small">Before anything is served, the open questions are asked of both generations. If they find less, nothing is published, and you are asked again.</div>'
+        f'<div class="sl-small">{asked if not settled or permitted else "Nothing else has changed: without a number there is nothing to publish."}</div>'
     )
     st.button(
         "Update and publish",
@@ -79,8 +80,9 @@ def _ask_number(corpus: Corpus, seen: Found) -> int | None:
 def removals_words(wanted: checks.Removals) -> str:
     """Why a number is to be typed, and which."""
     if not wanted.needed:
-        goes = f"{wanted.free:,} would be retired. " if wanted.free else ""
-        return f"{goes}What is missing stays. If all of it is to go, type {wanted.most:,}; otherwise leave this empty."
+        withheld = f"Withheld, and to stay: {wanted.most - wanted.free:,}. If those are to go"
+        goes = f"{wanted.free:,} would be retired. {withheld} as well" if wanted.free else withheld
+        return f"{goes}, type {wanted.most:,}; otherwise leave this empty."
     also = "" if wanted.most == wanted.free else f" With what is missing from a source that was not read as a whole: {wanted.most:,}."
     return f"This would retire {wanted.free:,} documents. If the source is whole, type that number.{also}"
 

@@ -18,6 +18,7 @@ from sitt_core.surfaces.updating import Found, Wish, kept_found
 
 PREFIX = "check"
 """How the keys of the fields of another source begin."""
+_LOOK_AT = "look at "
 
 
 def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
@@ -36,8 +37,12 @@ def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
     if _is_under_way(checks.update_key(corpus.name)):
         return
     heading("Check for changes")
+    fruitless = checks.fruitless(known, corpus.name, now=time.time())
+    _tell_of(corpus.name, None if REFUSED in st.session_state else fruitless)
     if building.watch(checks.check_key(corpus.name)):
         return
+    if sources.give_back(PREFIX, whole=fruitless is not None) and fruitless is not None:
+        st.session_state[_LOOK_AT + corpus.name] = sources.OTHER
     _draw_chooser(corpus)
     if problem:
         st.error(problem)
@@ -45,6 +50,15 @@ def draw_rebuild(corpus: Corpus, colours: Palette) -> None:
         folder = settings.jobs_dir / check.id
         found.draw_found(corpus, seen, folder, check.started)
         publishing.draw_confirm(corpus, seen, folder)
+
+
+def _tell_of(corpus: str, check: Job | None) -> None:
+    """Makes that check the one whose end is told, whichever window started it; None for none."""
+    key = f"job {checks.check_key(corpus)}"
+    if check is None:
+        st.session_state.pop(key, None)
+    else:
+        st.session_state[key] = check.id
 
 
 def _is_under_way(key: str) -> bool:
@@ -79,7 +93,7 @@ def _draw_chooser(corpus: Corpus) -> None:
     chosen = st.selectbox(
         "What to look at",
         [*every, *places, sources.OTHER],
-        key=f"look at {corpus.name}",
+        key=_LOOK_AT + corpus.name,
         format_func=lambda place: {sources.ALL: f"all {len(places)} sources", sources.OTHER: place}.get(place) or sources.label(place),
     )
     if chosen != sources.OTHER:
@@ -111,4 +125,5 @@ def _check_other(corpus: str) -> None:
     except SittError as error:
         st.session_state[REFUSED] = told(error)
         return
+    sources.hold_fields(PREFIX)
     sources.start_check(corpus, (spec,), bool(st.session_state[f"{PREFIX} moved"]))

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from sitt_core import journal
-from sitt_core.build import check_source
 from sitt_core.journal import Freshness
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces import source_forms, status
 from sitt_core.surfaces.dashboard import building, cards, checks, found_html, state
+from sitt_core.surfaces.dashboard.plain import plain_label
 from sitt_core.surfaces.source_forms import KINDS, Field, describe
 
 OTHER = "another source …"
 ALL = "all sources"
+HELD = "held fields"
+"""The session's key, with a prefix, of what the fields held when they were sent."""
 
 
 def draw_sources(corpus: Corpus, checked: dict[str, float]) -> None:
@@ -51,8 +53,8 @@ def _draw_failures(corpus: Corpus, place: str, known: Freshness) -> None:
     if not (known.failures or known.problem):
         return
     count = len(known.failures)
-    label = f"{describe(place).name[:60]}: " + (f"{count:,} not read in the last update" if count else "the last update met a problem")
-    with st.expander(label, key=f"not read {place}"):
+    what = f"{count:,} not read in the last update" if count else "the last update met a problem"
+    with st.expander(f"{plain_label(describe(place).name, length=60)}: {what}", key=f"not read {place}"):
         if known.problem:
             st.html(cards.notice([known.problem]))
         if known.failures:
@@ -118,5 +120,19 @@ def take_source(prefix: str) -> str:
     kind = st.session_state[f"{prefix} kind"]
     values = {field.name: st.session_state[_key(prefix, kind, field)] for field in KINDS[kind].fields}
     spec = source_forms.spec_of(kind, values)
-    check_source(spec, state.workshop().settings)
+    source_forms.check_spec(spec, state.workshop().settings)
     return spec
+
+
+def hold_fields(prefix: str) -> None:
+    """Remembers what the fields hold: the progress of what they start takes their place, and what is not drawn is forgotten."""
+    st.session_state[f"{HELD} {prefix}"] = {name: st.session_state[name] for name in st.session_state if str(name).startswith(f"{prefix} ")}
+
+
+def give_back(prefix: str, *, whole: bool) -> bool:
+    """Fills the fields as they were sent last, before they are drawn again; the kind alone unless `whole`. Whether there was anything."""
+    held = st.session_state.pop(f"{HELD} {prefix}", {})
+    for name, value in held.items():
+        if whole or name == f"{prefix} kind":
+            st.session_state[name] = value
+    return bool(held)

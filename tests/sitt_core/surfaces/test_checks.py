@@ -93,6 +93,30 @@ class TestWhichJob:
         """This session's own whenever it was, another's for a day."""
         assert (checks.shown_result(known, NAME, own=own, now=NOW) is not None) is shown
 
+    @pytest.mark.parametrize(
+        ("known", "told"),
+        [
+            pytest.param([job("2", CHECK, state="failed"), job("1", CHECK)], "2", id="failed"),
+            pytest.param([job("2", CHECK, state="cancelled"), job("1", UPDATE, started=NOW - 9)], "2", id="cancelled"),
+            pytest.param([job("2", CHECK), job("1", CHECK, state="failed")], "", id="found something since"),
+            pytest.param([job("2", CHECK, state="running"), job("1", CHECK, state="failed")], "", id="one that runs"),
+            pytest.param([job("2", UPDATE, started=NOW + 1), job("1", CHECK, state="died")], "", id="updated since"),
+            pytest.param([job("1", CHECK, state="failed", started=NOW - 200_000)], "", id="long ago"),
+            pytest.param([], "", id="none"),
+        ],
+    )
+    def test_a_check_in_vain_is_told_in_every_window(self, known: Sequence[Job], told: str) -> None:
+        """Whoever closed the page meanwhile learns of it as well, until something else has come of it."""
+        fruitless = checks.fruitless(known, NAME, now=NOW)
+        assert (fruitless.id if fruitless else "") == told
+
+    def test_a_corpus_in_the_making_is_found_by_whoever_comes(self) -> None:
+        """An update of one that is there makes nothing, nor does a check."""
+        known = [job("3", "check:new", state="running"), job("2", checks.update_key("tales"), state="running")]
+        assert checks.being_made(known, ["tales"]) is None
+        assert checks.being_made([*known, job("1", checks.update_key("new"), state="running")], ["tales"]) == "new"
+        assert checks.being_made([job("1", checks.update_key("new"))], ["tales"]) is None
+
 
 class TestRemovals:
     """The number that is typed has to be what would go."""
@@ -138,8 +162,11 @@ class TestRemovals:
         ("wanted", "said"),
         [
             (checks.Removals(2, 2, needed=True), "This would retire 2 documents. If the source is whole, type that number."),
-            (checks.Removals(0, 3, needed=False), "What is missing stays. If all of it is to go, type 3; otherwise leave this empty."),
-            (checks.Removals(1, 4, needed=False), "1 would be retired. What is missing stays."),
+            (checks.Removals(0, 3, needed=False), "Withheld, and to stay: 3. If those are to go, type 3; otherwise leave this empty."),
+            (
+                checks.Removals(1, 4, needed=False),
+                "1 would be retired. Withheld, and to stay: 3. If those are to go as well, type 4; otherwise leave this empty.",
+            ),
             (checks.Removals(2, 5, needed=True), "With what is missing from a source that was not read as a whole: 5."),
         ],
     )

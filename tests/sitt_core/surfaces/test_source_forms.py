@@ -135,3 +135,11 @@ def test_wikipedia_alone_needs_something_to_be_set() -> None:
     assert [kind for kind in KINDS if missing(kind, NOBODY)] == ["wikipedia-list", "wikipedia-titles"]
     assert "SITT_CONTACT" in missing("wikipedia-list", NOBODY)
     assert not any(missing(kind, SOMEBODY) for kind in KINDS)
+
+
+@pytest.mark.parametrize("kind", ["markdown", "beir"])
+def test_a_path_longer_than_any_can_be_is_refused_by_name(kind: str) -> None:
+    """Where the system itself refuses to look."""
+    with pytest.raises(InvalidInput) as refused:
+        source_forms.check_spec(spec_of(kind, {"folder": "q" * 10_000}), NOBODY)
+    assert "name too long" in refused.value.got and len(str(refused.value)) < 400
