@@ -261,12 +261,12 @@ class _Reading:
                 documents.update({id_: document} if document else {})
         for id_, others in self._alike(documents).items():
             url = documents.pop(id_).source.url
-            error = SourceError(
+            alike = SourceError(
                 expected=f"a page with a text of its own at {shown(url)}",
                 got=f"the text of {others:,} other pages too, as of a notice to everybody (status 200)",
                 remedy="Open the address in a browser; the site may be under repair, or ask who reads it to sign in.",
             )
-            self._fail(id_, error)
+            self._fail(id_, alike)
         self.lacking += [] if documents else ["none of the pages could be read"]
         return documents
 
@@ -277,7 +277,7 @@ class _Reading:
             old = self.known.get(id_)
             if old is None or old.text != document.text:
                 groups.setdefault(document.text, []).append(id_)
-        found = {}
+        found: dict[str, int] = {}
         for ids in groups.values():
             were = {self.known[id_].text for id_ in ids if id_ in self.known}
             if len(ids) > MOST_ALIKE or len(were) >= BECAME_ALIKE:
