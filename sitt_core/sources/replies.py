@@ -137,8 +137,13 @@ class Cache:
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=file.parent, delete=False) as aside:
-                aside.write(json.dumps(facts).encode() + b"\n" + fetched.body)
-            os.replace(aside.name, file)  # noqa: PTH105 a name, no path
+                try:
+                    aside.write(json.dumps(facts).encode() + b"\n" + fetched.body)
+                    aside.flush()
+                    os.replace(aside.name, file)  # noqa: PTH105 a name, no path
+                except BaseException:
+                    Path(aside.name).unlink(missing_ok=True)  # a full disk is not filled with halves
+                    raise
 
     def size(self) -> tuple[int, int]:
         """How many replies are kept, and the bytes of all files."""

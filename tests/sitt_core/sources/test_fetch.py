@@ -204,6 +204,16 @@ class TestCache:
             fetcher.get(f"{site.url}/a")
         assert site.asked[1].headers["if-modified-since"] == date
 
+    def test_what_cannot_be_kept_leaves_nothing_behind(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
+        """A disk that refuses is no failure, and is not filled with halves."""
+        site.pages = {"/a": tagged}
+        make().get(f"{site.url}/a")
+        (file,) = (each for each in (tmp_path / "replies").rglob("*") if each.is_file())
+        file.unlink()
+        file.mkdir()
+        assert make().get(f"{site.url}/a").body == b"tagged"
+        assert list(file.parent.iterdir()) == [file]
+
     def test_a_damaged_file_counts_as_none(self, site: FakeSite, make: Callable[..., Fetcher], tmp_path: Path) -> None:
         """Whatever happened to the disk, the page is fetched again."""
         site.pages = {"/a": tagged}
