@@ -240,9 +240,10 @@ class _Look:
             return Touched()
         shelf = open_shelf(self.settings, self.corpus.name, [(document.id, document.title) for document in self.corpus.documents])
         if shelf.trouble:
-            self.notes.append(f"your own questions could not be read: {shelf.trouble}")
+            self.notes.append(f"your own questions could not be read, nor therefore answers to them told: {_spared(shelf.trouble)}")
         conversations, older = self._conversations()
-        runs, earlier = self._runs()
+        # Which answers of runs are to sealed questions of one's own nobody knows then.
+        runs, earlier = self._runs() if shelf.trouble is None else ((), 0)
         hidden = {text for question in shelf.questions if question.split != "open" for text in (question.id, question.text)}
         found: dict[Kind, list[Touch]] = {
             "question": [
@@ -302,7 +303,7 @@ class _Look:
                     id_ = f"{answer.id}:{kept['marker']}"
                     yield Touch("citation", id_, quote, change.document_id, change.how, lost, answer.conversation)
 
-    def _runs(self) -> tuple[list[Run], int]:
+    def _runs(self) -> tuple[Sequence[Run], int]:
         """The newest runs about the corpus that have answers, and how many more there are."""
         about = [run for run in results.runs(self.settings.runs_dir) if run.manifest.corpus == self.corpus.name]
         found = [run for run in about if set(run.manifest.metrics) & set(ANSWER_METRICS)]
@@ -402,7 +403,7 @@ def measure(
     try:
         golden = load_all(workshop.settings, before.name, [(each.id, each.title) for each in before.documents if each.id in both])
     except SittError as error:
-        return Preflight(note=f"the questions cannot be read: {error}")
+        return Preflight(note=f"the questions cannot be read: {_spared(error)}")
     questions = _asked(golden)
     if not questions:
         return Preflight(note=f"{before.name} has no open question that it answers")
@@ -414,6 +415,11 @@ def measure(
     asked = [question for question in questions if _askable(question) and not sides[0].gold(question).stale]
     embedded = _embedded(sides[1].engine, asked, report)
     return _compared(sides, asked, embedded, touched.questions, left_out=len(questions) - len(asked), report=report)
+
+
+def _spared(error: SittError) -> str:
+    """An error about questions without what came: that may be a sealed one, or its id."""
+    return f"expected {error.expected}. The Questions page says what is wrong."
 
 
 def _asked(golden: GoldenSet) -> list[Question]:

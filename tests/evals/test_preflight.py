@@ -285,6 +285,18 @@ class TestQuestions:
         assert "your own questions could not be read" in found.note
         assert found.counts["citation"] == 1
 
+    def test_a_file_that_is_damaged_betrays_no_sealed_question(self, place: Place, nothing: Corpus) -> None:
+        """Neither in what cannot be read, nor in a kept answer to what may be one."""
+        place.own(HIDDEN)
+        keep_run(place, (HIDDEN.id, "lake.md", "long neck rose"), text=HIDDEN.text)
+        file = own_file(place.workshop.settings, corpora.NAME)
+        file.write_text(f"{file.read_text(encoding='utf-8')}- {HIDDEN.text!r}\n- id: {HIDDEN.id}\n", encoding="utf-8")
+        seen = place.touched(edited({"lake.md": None}))
+        measured = measure(place.workshop, place.corpus, nothing, lab.BASE, seen, report=silent)
+        said = json.dumps([seen.to_json(), measured.to_json()])
+        assert (file.name in seen.note, file.name in measured.note) == (True, True)
+        assert not any(words in said for words in (HIDDEN.text, HIDDEN.id))
+
 
 class TestCitations:
     @pytest.mark.parametrize(
