@@ -16,12 +16,16 @@ from sitt_core.errors import SourceError
 MOST_ADDRESSES = 4
 """How many of a host's addresses are tried before it counts as out of reach."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOCAL = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "::/96")))
+"""A network's own translation to IPv4, and the IPv6 spelling of IPv4 addresses that nobody uses: no public address is in them."""
 
 
 def is_public(address: str) -> bool:
     """Whether an IP address is one of the public internet, the IPv4 address inside an IPv6 one included."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
+        if any(ip in network for network in _LOCAL):
+            return False
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if ip in _NAT64:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
