@@ -22,6 +22,7 @@ from sitt_core.surfaces.terminal import (
     SetOption,
     confirm,
     named_failures,
+    on_one_line,
     print_json,
     reporting,
     settings_of,
@@ -153,7 +154,7 @@ class _Teller:
         for each in found.updates:
             _print_plan(each, self.name, sections[each.plan.origin], diffs[each.plan.origin])
         for failure in found.unread:
-            print(f"  not read: {failure.id}: {failure.reason}")
+            print(on_one_line(f"  not read: {failure.id}: {failure.reason}"))
         if outcome.touched:
             print("".join(f"  {line}\n" for line in outcome.touched.lines()), end="")
 
@@ -208,19 +209,19 @@ def _print_plan(update: Update, corpus: str, sections: Mapping[str, Sequence[Sec
         for document_id in getattr(plan, name):
             touched = f"  ({sections_line(sections[document_id])})" if name == "changed" and sections[document_id] else ""
             note_ = "  (already here from another source)" if name == "elsewhere" else note
-            print(f"  {name}: {document_id}{touched}{note_}")
+            print(on_one_line(f"  {name}: {document_id}{touched}{note_}"))
     for failure in plan.failed:
-        print(f"  failed: {failure.id}: {failure.reason}")
+        print(on_one_line(f"  failed: {failure.id}: {failure.reason}"))
     _print_removals(plan)
-    print("".join(f"  {notice}\n" for notice in update.listing.notices), end="")
+    print("".join(f"  {on_one_line(notice)}\n" for notice in update.listing.notices), end="")
     for document_id, lines in diffs.items():
-        print(f"\n{document_id}", *(f"  {line}" for line in lines), sep="\n")
+        print("", on_one_line(document_id), *(f"  {on_one_line(line)}" for line in lines), sep="\n")
 
 
 def _print_removals(plan: Plan) -> None:
     if plan.withheld:
         print(f"  Nothing is removed, though {len(plan.withheld):,} documents are missing: {plan.why_withheld}")
-        print("".join(f"  missing: {id_}\n" for id_ in plan.withheld), end="")
+        print("".join(f"  missing: {on_one_line(id_)}\n" for id_ in plan.withheld), end="")
     if len(plan.removed) > plan.free_removals:
         print(f"  More than {plan.free_removals:,} of its documents would go: publishing needs --allow-removals {len(plan.removed)}")
 

@@ -14,7 +14,7 @@ import typer
 
 from sitt_core import jobs
 from sitt_core.configuration import FIELDS, Configuration, configure
-from sitt_core.errors import InvalidInput, SittError, shown
+from sitt_core.errors import Cancelled, InvalidInput, SittError, shown
 from sitt_core.settings import Settings, load_settings
 from sitt_core.surfaces.progress import terminal_report
 from sitt_core.types import Report
@@ -59,6 +59,9 @@ def named_failures(as_json: bool) -> Iterator[dict[str, Any]]:
         print(f"{error.kind}: {' '.join(str(error).split())}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
+        if as_json:
+            stopped = Cancelled(expected="to finish", got="a request to stop", remedy="What was finished is kept.")
+            print_json({**told, **stopped.to_json()})
         print("Cancelled: stopped by you; what was finished is kept.", file=sys.stderr)
         raise typer.Exit(1) from None
 
@@ -125,6 +128,14 @@ def answer(as_json: bool, value: dict[str, Any], line: str) -> None:
         print_json(value)
     else:
         print(line)
+
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def on_one_line(text: str) -> str:
+    """A text of a source as a terminal may show it: what would move its cursor, colour it or turn it round stands there escaped."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def print_json(value: Any) -> None:

@@ -263,6 +263,30 @@ class TestPreflight:
         named(run("update", "--source", "field-guide", f"--max-recall-drop={drop}"), "InvalidInput")
 
 
+class TestTerminal:
+    def test_what_a_source_is_called_moves_no_cursor(self, corpus: Run, animals: Path) -> None:
+        """Colours, line ends and marks of direction in a name are shown by their escapes, in JSON as JSON has them."""
+        name = "a\x1b[31m\nfailed: \u202eno.md"
+        (animals / name).write_text("# Name\n\nIts name is odd.", encoding="utf-8")
+        corpus("update", "--corpus", "zoo", "--yes")
+        (animals / name).write_text("# Name\n\nIts name is very odd.", encoding="utf-8")
+        told = corpus("update", "--corpus", "zoo", "--dry-run", "--diff").stdout
+        assert "  changed: a\\x1b[31m\\nfailed: \\u202eno.md" in told
+        assert not {"\x1b", "\u202e"} & set(told)
+        assert as_json(corpus("update", "--corpus", "zoo", "--dry-run", "--json"))["updates"][0]["plan"]["changed"] == [name]
+
+    def test_ctrl_c_is_one_json_document_too(self, corpus: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """While a source is read: Cancelled, exit code 1, written down."""
+
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(build, "read_source", interrupted)
+        result = corpus("update", "--corpus", "zoo", "--yes", "--json")
+        assert (result.exit_code, json.loads(result.stdout)["error"]["kind"]) == (1, "Cancelled")
+        assert last(data_dir).outcome == "cancelled"
+
+
 class TestScheduled:
     def test_it_is_quiet_and_one_line_is_written_down(self, corpus: Run, animals: Path, data_dir: Path) -> None:
         """Nothing on standard error, one JSON document on standard output, one line of the journal; with nothing to do as well."""
