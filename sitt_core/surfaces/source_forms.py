@@ -12,6 +12,7 @@ from sitt_core.settings import Settings
 
 FieldKind = Literal["text", "lines", "yes", "choice", "number"]
 DEFAULT_LIST = "List of cryptids"
+LONGEST_TITLE = 255
 DEFAULT_PAGES, MOST_PAGES = 1000, 50_000
 NAMED = 3
 """So many titles of a source by titles are named; the others are counted."""
@@ -155,6 +156,10 @@ def _listed(text: str) -> list[str]:
 def _title(text: str) -> str:
     if "|" in text or "&format=" in text:
         raise InvalidInput(expected="the exact title of an article", got=shown(text), remedy="Titles hold no |; write one on each line.")
+    if len(text.encode()) > LONGEST_TITLE:
+        raise InvalidInput(
+            expected=f"a title of at most {LONGEST_TITLE} bytes, as a wiki has them", got=shown(text), remedy="Write one on each line."
+        )
     return text
 
 

@@ -137,6 +137,12 @@ def was_refused(data_dir: Path, corpus: str, job: Job) -> bool:
     return job.state == "failed" and any(entry.outcome == "refused" and entry.message == job.message for entry in entries)
 
 
+def published_by(data_dir: Path, corpus: str, job: Job) -> str:
+    """The generation that the latest update has published; "" where it published none."""
+    ended = [entry for entry in journal.entries(data_dir, corpus, 20) if entry.at >= job.started and entry.outcome == "published"]
+    return ended[0].generation if ended else ""
+
+
 def is_settled(corpus: Corpus, found: Found, default: Configuration) -> bool:
     """Whether publishing would change nothing: no document, no source's place, no index that is missing."""
     known = status.sources_of(corpus)

@@ -38,7 +38,7 @@ ul.sl-list{{margin:.2rem 0 .4rem;padding:0;list-style:none;font-size:.88rem;line
 .sl-tag{{display:inline-block;padding:0 .4rem;margin:0 .3rem .15rem 0;border:1px solid {colours.line};border-radius:6px;font-size:.8rem;color:{colours.text};overflow-wrap:anywhere}}
 .sl-tag b{{font-weight:650}}
 .sl-lost{{border-color:{colours.danger};color:{colours.danger}}}
-.sl-place{{overflow-wrap:anywhere}}
+.sl-breaks{{overflow-wrap:anywhere}}
 table.sl-recall{{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;color:{colours.text};margin:.3rem 0;max-width:34rem;width:100%}}
 .sl-recall :is(th,td){{text-align:right;padding:.2rem .6rem .2rem 0;border-bottom:1px solid {colours.line};font-weight:400}}
 .sl-recall :is(th,td):first-child{{text-align:left}}.sl-recall thead th{{color:{colours.faint}}}
@@ -51,7 +51,7 @@ def source_html(place: str, counts: Mapping[str, int]) -> str:
     """A source's name and what is in its buckets."""
     told = describe(place)
     return (
-        f'<h3 class="sl-h sl-place" dir="auto">{escape(told.name)}</h3><div class="sl-small sl-place">{escape(told.kind)} · {escape(place)}</div>'
+        f'<h3 class="sl-h sl-breaks" dir="auto">{escape(told.name)}</h3><div class="sl-small sl-breaks">{escape(told.kind)} · {escape(place)}</div>'
         f"{buckets_html(counts)}"
     )
 

@@ -133,6 +133,9 @@ def draw_result(corpus: Corpus, job: Job, check: Job | None) -> None:
         )
         _draw_preflight(corpus, preflight)
         _offer_anyway(corpus, check)
+    elif job.state == "done" and (published := checks.published_by(settings.data_dir, corpus.name, job)) > corpus.generation:
+        st.info(f"{plain_label(job.title)}: done, as generation {published}. Since then generation {corpus.generation} is served again.")
+        draw_stayed(corpus.name, folder)
     elif job.state == "done":
         st.success(
             f"{plain_label(job.title)}: done. Generation {corpus.generation} is served now: {len(corpus.documents):,} documents.",

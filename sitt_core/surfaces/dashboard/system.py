@@ -23,6 +23,8 @@ from sitt_core.surfaces.doctor import Check
 from sitt_core.surfaces.health import Answerer, CorpusState, DataFolder, Model, Spent, Trouble
 from sitt_core.surfaces.progress import human_bytes, human_seconds, progress_line, when
 
+MOST_SAID = 1000
+"""So many characters of a message are shown."""
 SECTION = "system section"
 """The session's key of the open section."""
 KEPT, CHECKED = "system kept", "system checked"
@@ -47,6 +49,7 @@ border:1px solid {colours.line};border-radius:10px;padding:.7rem 1rem}}
 .sl-grid span{{color:{colours.faint};font-size:.86rem}}
 .sl-grid .sl-failed{{color:{colours.danger};font-weight:650}}
 .sl-pairs{{grid-template-columns:max-content 1fr}}
+.sl-line{{overflow-wrap:anywhere}}
 .sl-tail{{font-family:ui-monospace,monospace;font-size:.8rem;line-height:1.5;white-space:pre-wrap;overflow-wrap:anywhere;max-height:18rem;overflow:auto;
 background:{colours.card};border:1px solid {colours.line};border-radius:8px;color:{colours.text};padding:.5rem .8rem}}
 .sl-tail:focus-visible{{outline:2px solid {colours.accent}}}
@@ -374,8 +377,13 @@ def job_html(job: Job) -> str:
     words = {"running": "• running", "done": "✓ done", "failed": "✗ failed", "cancelled": "– cancelled", "died": "✗ ended without a word"}
     far = progress_line(job.stage, job.done, job.total, None) if job.stage and job.state != "done" else ""
     facts = " · ".join(part for part in (f"started {when(job.started)}", far, job.id) if part)
-    said = f"<br>{escape(job.message)}" if job.message else ""
+    said = f"<br>{escape(_cut(job.message))}" if job.message else ""
     return f'<div class="sl-line"><b>{escape(job.title)}</b> · {words[job.state]}<br><span>{escape(facts)}</span>{said}</div>'
+
+
+def _cut(text: str) -> str:
+    """A message as far as a reader goes; the whole of it is in the job's folder."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
 
 
 def tail_html(lines: Sequence[str]) -> str:
@@ -396,6 +404,7 @@ def draw_errors(corpus: Corpus | None, colours: Palette) -> None:
 def errors_html(found: Sequence[Trouble]) -> str:
     """Failures, the latest first."""
     lines = [
-        f'<div>{escape(when(each.at))}</div><b>{escape(each.where)}</b><div class="sl-wide">{escape(each.what)}</div>' for each in found
+        f'<div>{escape(when(each.at))}</div><b>{escape(each.where)}</b><div class="sl-wide">{escape(_cut(each.what))}</div>'
+        for each in found
     ]
     return f'<div class="sl-grid sl-errors">{"".join(lines)}</div>'

@@ -272,6 +272,15 @@ class TestWhatAJobLeft:
         assert not checks.was_refused(tmp_path, NAME, job("1", key, state="failed", message="disk full"))
         assert not checks.was_refused(tmp_path, NAME, job("1", key, message="found less"))
 
+    def test_what_an_update_published_is_known_after_a_roll_back(self, tmp_path: Path) -> None:
+        """By its line of the journal, which is written when it ends; one before it, or one that published nothing, is not it."""
+        update = job("1", checks.update_key(NAME))
+        journal.record(tmp_path, Entry(NAME, "published", generation="000006", at=NOW - 1))
+        journal.record(tmp_path, Entry(NAME, "unchanged", generation="000006", at=NOW + 1))
+        assert checks.published_by(tmp_path, NAME, update) == ""
+        journal.record(tmp_path, Entry(NAME, "published", generation="000007", at=NOW + 2))
+        assert checks.published_by(tmp_path, NAME, update) == "000007"
+
 
 class TestFreshness:
     """How long ago each source was read as a whole, and what the last update met."""

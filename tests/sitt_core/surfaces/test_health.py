@@ -14,6 +14,7 @@ from evals import drafting, judged, results
 from evals.results import Run, Writer
 from sitt_core import journal, notes
 from sitt_core.build import Workshop
+from sitt_core.jobs import Job
 from sitt_core.settings import KEYS, Settings, load_settings
 from sitt_core.surfaces import doctor, health
 from sitt_core.surfaces.dashboard import system
@@ -209,6 +210,12 @@ class TestJobs:
         assert "✗ failed" in html
         assert "<img" not in html
         assert html.count("&lt;img") == 3
+
+    def test_of_a_message_without_end_the_beginning_is_shown(self) -> None:
+        """Here and among the errors."""
+        said = "z" * 50_000
+        assert len(system.job_html(Job("1", "Make it", "update:it", "failed", 0.0, message=said))) < 2 * system.MOST_SAID
+        assert len(system.errors_html([health.Trouble(0.0, "job", said)])) < 2 * system.MOST_SAID
 
 
 class TestErrors:

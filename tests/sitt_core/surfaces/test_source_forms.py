@@ -137,6 +137,15 @@ def test_wikipedia_alone_needs_something_to_be_set() -> None:
     assert not any(missing(kind, SOMEBODY) for kind in KINDS)
 
 
+@pytest.mark.parametrize(("kind", "field"), [("wikipedia-list", "list"), ("wikipedia-titles", "titles")])
+def test_a_title_longer_than_any_can_be_is_refused_before_anybody_is_asked(kind: str, field: str) -> None:
+    """255 bytes are the most that a wiki keeps; what is said of it is short."""
+    assert spec_of(kind, {field: "ö" * 127}).endswith("ö")
+    with pytest.raises(InvalidInput) as refused:
+        spec_of(kind, {field: "ö" * 128})
+    assert len(str(refused.value)) < 400
+
+
 @pytest.mark.parametrize("kind", ["markdown", "beir"])
 def test_a_path_longer_than_any_can_be_is_refused_by_name(kind: str) -> None:
     """Where the system itself refuses to look."""
