@@ -141,6 +141,7 @@ def apply_update(
         for update in updates:
             for document_id in update.plan.removed:
                 retired[document_id] = (active.pop(document_id), now)
+        for update in updates:  # now, since one source may take over what another drops
             fresh = {*update.plan.added, *update.plan.changed}
             active |= {
                 document.id: replace(document, fetched_at=document.fetched_at or now)

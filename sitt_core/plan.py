@@ -69,16 +69,23 @@ def plan_updates(corpus: Corpus | None, found: Sequence[tuple[Listing, str]], *,
     the listings share. Raises SourceError when a document's id belongs to another document, of another source.
     """
     owners = {document.id: (document.origin, document.source.url) for document in corpus.documents} if corpus else {}
-    updates = []
-    for listing, place in found:
+    updates: dict[int, Update] = {}
+    # Those that name documents of another source come last: what that one drops they take over.
+    for number in sorted(range(len(found)), key=lambda number: _names_others(found[number][0], owners)):
+        listing, place = found[number]
         plan = _plan(corpus, listing, owners, allow_removals)
         allow_removals -= permission_taken(plan)
         for id_ in plan.removed:
             del owners[id_]
         own = {*plan.added, *plan.changed}
         owners |= {document.id: (listing.origin, document.source.url) for document in listing.documents if document.id in own}
-        updates.append(Update(listing, place, plan))
-    return updates
+        updates[number] = Update(listing, place, plan)
+    return [updates[number] for number in range(len(found))]
+
+
+def _names_others(listing: Listing, owners: Mapping[str, tuple[str, str]]) -> bool:
+    """Whether a listing names a document that belongs to another source."""
+    return any(owners.get(document.id, (listing.origin,))[0] != listing.origin for document in listing.documents)
 
 
 def _plan(corpus: Corpus | None, listing: Listing, owners: Mapping[str, tuple[str, str]], allow_removals: int) -> Plan:

@@ -76,8 +76,9 @@ class TestSeveralSources:
         with pytest.raises(SourceError, match=r"island\.md"):
             plan_update(corpus, replace(listing([elsewhere]), origin=OTHER))
 
-    def test_what_one_source_drops_another_may_take_over(self, corpus: Corpus, tmp_path: Path) -> None:
-        """In one update: retired by the list and found by title, the document stays, as that source has it, with its index."""
+    @pytest.mark.parametrize("turned", [False, True], ids=["the list first", "the titles first"])
+    def test_what_one_source_drops_another_may_take_over(self, corpus: Corpus, tmp_path: Path, turned: bool) -> None:
+        """In one update, in either order: retired by the list and found by title, the document stays, as that source has it."""
         recipe = corpora.recipe()
         corpora.update(tmp_path, corpora.listing(list(corpus.all_documents())), recipe)
         before = open_corpus(tmp_path, corpora.NAME)
@@ -85,8 +86,9 @@ class TestSeveralSources:
         island = next(document for document in stored if document.id == "island.md")
         one = (listing([each for each in stored if each.id != "island.md"]), "tales")
         two = (Listing(OTHER, (replace(island, origin=OTHER),)), "titles")
-        updates = plan_updates(before, [one, two])
-        assert [(each.plan.added, each.plan.removed) for each in updates] == [((), ("island.md",)), (("island.md",), ())]
+        updates = plan_updates(before, [two, one] if turned else [one, two])
+        expected = [((), ("island.md",)), (("island.md",), ())]
+        assert [(each.plan.added, each.plan.removed) for each in updates] == (expected[::-1] if turned else expected)
         corpora.ingest.apply_update(before.folder.parent, before, updates, recipe=recipe, report=corpora.silent)
         after = open_corpus(tmp_path, corpora.NAME)
         assert after.document("island.md").origin == OTHER
