@@ -132,7 +132,8 @@ class Preflight:
     `all` is over those written by hand, as every headline of the project, `generated` over "Tell me about X" of documents
     that are there before and after; where nobody has written any, `all` is over the generated ones. `touched` is over those
     whose evidence the update touches. `left_out` are questions that could not be asked before either. `note` says why
-    there are no figures, or what is special about them.
+    there are no figures, or what is special about them. `unreadable`: the questions are there and could not be read, so that
+    nobody knows what the update does to them.
     """
 
     all: Recall = Recall()
@@ -141,6 +142,7 @@ class Preflight:
     turned: tuple[Turned, ...] = ()
     left_out: int = 0
     note: str = ""
+    unreadable: bool = False
 
     @property
     def drop(self) -> float:
@@ -403,7 +405,7 @@ def measure(
     try:
         golden = load_all(workshop.settings, before.name, [(each.id, each.title) for each in before.documents if each.id in both])
     except SittError as error:
-        return Preflight(note=f"the questions cannot be read: {_spared(error)}")
+        return Preflight(note=f"the questions cannot be read: {_spared(error)}", unreadable=True)
     questions = _asked(golden)
     if not questions:
         return Preflight(note=f"{before.name} has no open question that it answers")
@@ -523,7 +525,7 @@ def checking(
     """What keeps `apply_update` from publishing a generation that finds less: RecallFell when nobody confirms a fall.
 
     `tell` is told of every measurement. A fall, however small, asks `confirm`; without it one of more than `max_drop` on all
-    open questions is refused. `touched` is what `touched` says, looked up when it is not given. Raises InvalidInput for a
+    open questions is refused. So are questions that cannot be read, unless `max_drop` is 1. `touched` is what `touched` says, looked up when it is not given. Raises InvalidInput for a
     `max_drop` that is not from 0 to 1.
     """
     check_max_drop(max_drop)
@@ -532,6 +534,12 @@ def checking(
         seen = touched or (_Look(workshop.settings, corpus, updates).all() if corpus else Touched())
         found = measure(workshop, corpus, after, configuration, seen, report=report)
         tell(found)
+        if found.unreadable and (max_drop < 1 if confirm is None else not confirm(found)):
+            raise RecallFell(
+                expected="the open questions, to be asked before and after",
+                got=found.note,
+                remedy="Nothing was published. Mend the file; to publish unasked: --yes --max-recall-drop 1",
+            )
         if confirm is None and found.drop > max_drop:
             raise _fell(found, f"to fall by at most {max_drop:g}")
         if confirm is not None and found.fell and not confirm(found):
@@ -587,7 +595,7 @@ def preflight_from_json(value: Mapping[str, Any]) -> Preflight:
     with _reading():
         recalls = {name: Recall(**value[name]) for name in ("all", "touched", "generated")}
         turned = tuple(Turned(**each) for each in value["turned"])
-        return Preflight(**recalls, turned=turned, left_out=value["left_out"], note=value["note"])
+        return Preflight(**recalls, turned=turned, left_out=value["left_out"], note=value["note"], unreadable=value["unreadable"])
 
 
 @contextlib.contextmanager

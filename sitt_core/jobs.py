@@ -235,7 +235,8 @@ def running(folder: Path) -> Iterator[Report]:
     with _own(folder), (folder / "progress.jsonl").open("a", encoding="utf-8", buffering=1) as progress:
 
         def report(stage: str, done: int, total: int) -> None:
-            progress.write(json.dumps([round(time.time(), 3), stage, done, total]) + "\n")
+            with contextlib.suppress(OSError):  # a full disk: whoever writes what matters says so
+                progress.write(json.dumps([round(time.time(), 3), stage, done, total]) + "\n")
             if (folder / "cancel").exists():
                 raise Cancelled(expected="to finish", got="a request to stop", remedy="Start it again to go on from here.")
 
@@ -254,7 +255,8 @@ def running(folder: Path) -> Iterator[Report]:
             message = str(error)
             raise
         finally:
-            _write_whole(folder / "result.json", {"state": state, "message": message})
+            with contextlib.suppress(OSError):
+                _write_whole(folder / "result.json", {"state": state, "message": message})
 
 
 @contextlib.contextmanager

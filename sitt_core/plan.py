@@ -204,14 +204,27 @@ def before_and_after(corpus: Corpus | None, listing: Listing, document_id: str) 
     return old, new
 
 
+def versions(corpus: Corpus | None, listing: Listing, document_ids: Sequence[str]) -> dict[str, tuple[Document | None, Document | None]]:
+    """`before_and_after` of many documents, by id: stored ones are read at once."""
+    found = {document.id: document for document in listing.documents}
+    stored = {document.id: document for document in corpus.all_documents()} if corpus and document_ids else {}
+    return {id_: (stored.get(id_), found.get(id_)) for id_ in document_ids}
+
+
 def diff(corpus: Corpus | None, listing: Listing, document_id: str) -> list[str]:
     """What an update would change in a document, as the lines of a unified diff: its attributes, then its text.
 
     A document that is new has only added lines, one that is gone only removed ones; one that is unchanged has none.
     Raises NotFound.
     """
-    before, after = (_lines(document) if document else [] for document in before_and_after(corpus, listing, document_id))
-    return list(difflib.unified_diff(before, after, "stored", listing.origin, lineterm=""))
+    old, new = before_and_after(corpus, listing, document_id)
+    return diff_lines(old, new, listing.origin)
+
+
+def diff_lines(old: Document | None, new: Document | None, origin: str) -> list[str]:
+    """A unified diff of a document as it is stored and as a source has it; None where it is not there."""
+    before, after = (_lines(document) if document else [] for document in (old, new))
+    return list(difflib.unified_diff(before, after, "stored", origin, lineterm=""))
 
 
 def _lines(document: Document) -> list[str]:

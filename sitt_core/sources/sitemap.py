@@ -147,6 +147,7 @@ class _Reading:
     seen: set[str] = field(default_factory=set)
     pages: dict[str, Entry] = field(default_factory=dict)
     elsewhere: dict[str, int] = field(default_factory=dict)
+    closed: int = 0
     failures: list[Failure] = field(default_factory=list)
     ends: set[str] = field(default_factory=set)
     in_a_row: int = 0
@@ -172,6 +173,8 @@ class _Reading:
     def _notices(self) -> Iterator[str]:
         if self.elsewhere:
             yield f"Pages on other hosts were left out: {self._elsewhere()}. To read them too, write #hosts=… after the sitemap's address."
+        if self.closed:
+            yield f"Pages that robots.txt closes to programs were left out: {self.closed:,}."
         if self.unchanged:
             yield f"Pages that were not asked for, since the sitemap says they have not changed: {self.unchanged:,}."
 
@@ -253,6 +256,9 @@ class _Reading:
                 self.unchanged += 1
                 continue
             self.report("read pages", number, min(len(entries), self.place.limit))
+            if old is None and self._is_closed(entry.url):  # one that is stored fails, so that it stays
+                self.closed += 1
+                continue
             try:
                 document = self._document(id_, entry, old)
             except SourceError as error:
@@ -269,6 +275,12 @@ class _Reading:
             self._fail(id_, alike)
         self.lacking += [] if documents else ["none of the pages could be read"]
         return documents
+
+    def _is_closed(self, url: str) -> bool:
+        """Whether robots.txt does not let us read a page; one that cannot be read itself fails with the page."""
+        with contextlib.suppress(SourceError):
+            return not self._robots_of(url).allows(url)
+        return False
 
     def _alike(self, documents: Mapping[str, Document]) -> dict[str, int]:
         """The pages read now that have one text with many others read now, and with how many."""

@@ -8,7 +8,7 @@ import typer
 
 from sitt_core import build, ingest, jobs
 from sitt_core.errors import Cancelled, InvalidInput, shown
-from sitt_core.plan import Plan, SectionChange, Update, before_and_after, diff, sections_touched
+from sitt_core.plan import Plan, SectionChange, Update, diff_lines, sections_touched, versions
 from sitt_core.settings import DEFAULT_CORPUS
 from sitt_core.store.layout import check_corpus_name
 from sitt_core.store.reading import Corpus
@@ -173,9 +173,8 @@ class _Teller:
 
     def anyway(self, preflight: "Preflight") -> bool:
         """Whether to publish although less is found; raises Cancelled for Ctrl-C, and where the answers have ended."""
-        del preflight  # it has just been shown
         try:
-            return typer.confirm("Less is found. Publish anyway?")
+            return typer.confirm(f"{'Nobody knows what is lost' if preflight.unreadable else 'Less is found'}. Publish anyway?")
         except typer.Abort:
             raise Cancelled(
                 expected="an answer", got="none", remedy="Nothing was published; what was embedded is kept, so the next time takes seconds."
@@ -193,12 +192,15 @@ class _Teller:
 
 def _sections(corpus: Corpus | None, update: Update) -> dict[str, tuple[SectionChange, ...]]:
     """The sections that each changed document differs in."""
-    return {id_: sections_touched(*before_and_after(corpus, update.listing, id_)) for id_ in update.plan.changed}
+    pairs = versions(corpus, update.listing, update.plan.changed)
+    return {id_: sections_touched(old, new) for id_, (old, new) in pairs.items()}
 
 
 def _diffs(corpus: Corpus | None, update: Update) -> dict[str, list[str]]:
+    """What differs in each document that is changed, added or removed, line by line."""
     plan = update.plan
-    return {id_: diff(corpus, update.listing, id_) for id_ in (*plan.changed, *plan.added, *plan.removed)}
+    pairs = versions(corpus, update.listing, (*plan.changed, *plan.added, *plan.removed))
+    return {id_: diff_lines(old, new, plan.origin) for id_, (old, new) in pairs.items()}
 
 
 def _print_plan(update: Update, corpus: str, sections: Mapping[str, Sequence[SectionChange]], diffs: Mapping[str, Sequence[str]]) -> None:

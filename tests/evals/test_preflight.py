@@ -485,7 +485,7 @@ class TestRecall:
         before = None if why == "first" else place.corpus
         found = measure(place.workshop, before, nothing, configuration, Touched(), report=silent)
         assert note in found.note
-        assert found == Preflight(note=found.note)
+        assert found == Preflight(note=found.note, unreadable=why == "unreadable")
         assert (found.fell, found.drop) == (False, 0.0)
 
     def test_a_drop_is_no_larger_than_it_is(self) -> None:

@@ -392,3 +392,16 @@ def test_a_job_that_published_although_something_failed_is_done(corpus: Run, ani
 
 def started_pid(data_dir: Path, job_id: str) -> int:
     return int(json.loads((data_dir / "jobs" / job_id / "job.json").read_text())["pid"])
+
+
+def test_questions_that_cannot_be_read_keep_it_from_being_published(corpus: Run, animals: Path, data_dir: Path) -> None:
+    """Nobody knows what would be lost: exit code 4, and published once that is accepted."""
+    file = editing.own_file(settings(data_dir), "zoo")
+    file.parent.mkdir(parents=True)
+    file.write_text("- 7", encoding="utf-8")
+    write(animals, {"ibex": "The ibex licks salt from the dam."})
+    result = corpus("update", "--corpus", "zoo", "--yes", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["preflight"]["unreadable"]) == (4, True)
+    assert "the open questions, to be asked before and after" in result.stderr
+    assert current_generation(data_dir / "store" / "zoo") == "000001"
+    assert as_json(corpus("update", "--corpus", "zoo", "--yes", "--json", "--max-recall-drop", "1"))["generation"] == "000002"
