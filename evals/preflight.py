@@ -485,7 +485,9 @@ def _note(written: Sequence[object], generated: Sequence[object]) -> str:
     if written:
         return ""
     return (
-        "no question written by hand: the generated ones were asked" if generated else "no open question could be asked before the update"
+        "no question written by hand could be asked: the generated ones were"
+        if generated
+        else "no open question could be asked before the update"
     )
 
 

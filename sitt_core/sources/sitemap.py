@@ -388,7 +388,7 @@ class _Reading:
                 self.robots[site] = SourceError(
                     expected=f"robots.txt of {_host(url)}, or the answer that there is none",
                     got=error.got,
-                    remedy="Without it nothing of the site may be read. Try again later.",
+                    remedy=f"Without it nothing of the site may be read. {error.remedy}",
                 )
             else:
                 self.robots[site] = parse_robots(fetched.body, agent=AGENT) if fetched.status == 200 else ALLOW_ALL

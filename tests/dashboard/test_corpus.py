@@ -368,6 +368,10 @@ def test_an_empty_store_takes_a_folder_of_ones_own(page: Page, tmp_path: Path) -
         expect(page.get_by_test_id("stMain")).to_contain_text("Generation 000001 is served now: 2 documents")
         open_section(page, "Contents")
         expect(page.get_by_test_id("stMain")).to_contain_text("2 of 2 documents")
+        page.goto(f"{url}/?q=adder")  # an address that names no corpus takes the one that is there
+        expect(page.locator(".sl-card").first).to_contain_text("adder")
+        page.goto(f"{url}/?q=adder&corpus=field-guide")
+        expect(page.get_by_test_id("stMain")).to_contain_text("there is no field-guide here; first is shown")
         page.goto("about:blank")
 
 

@@ -9,7 +9,8 @@ import streamlit as st
 from sitt_core.build import Workshop
 from sitt_core.configuration import BY_NAME, Configuration, configure
 from sitt_core.errors import InvalidInput, shown
-from sitt_core.settings import load_settings
+from sitt_core.settings import DEFAULT_CORPUS, load_settings
+from sitt_core.store.layout import corpus_names
 from sitt_core.store.reading import Corpus
 from sitt_core.surfaces.address import Address, from_parameters, to_parameters
 from sitt_core.surfaces.history import History, arrived, flipped
@@ -37,6 +38,10 @@ def read_url() -> None:
     if "address" in st.session_state and not parameters:
         return  # a page switch drops the parameters; write_url brings them back
     taken, dropped = from_parameters(parameters, workshop().settings.defaults)
+    there = corpus_names(workshop().settings.store_dir)
+    if taken.corpus == DEFAULT_CORPUS and there and DEFAULT_CORPUS not in there:  # nobody need know that name who has made another
+        taken = replace(taken, corpus=there[0])
+        dropped = (*dropped, *([f"corpus: there is no {DEFAULT_CORPUS} here; {there[0]} is shown"] if "corpus" in parameters else []))
     if "address" in st.session_state:
         st.session_state["history"] = arrived(history(), address(), taken)
     st.session_state["address"] = taken

@@ -46,7 +46,7 @@ def draw_versions(corpus: Corpus, colours: Palette) -> None:
     heading("Retired documents")
     retired = corpus.retired_documents()
     if not retired:
-        st.html('<div class="sl-small">None: no update has found a document gone from its source.</div>')
+        st.html('<div class="sl-small">None now. What an update finds gone from its source is listed here, to be restored.</div>')
         return
     titles = {document.id: document.title for document, _ in retired}
     st.dataframe([retired_row(document.title, document.id, when) for document, when in retired], hide_index=True)
