@@ -23,10 +23,9 @@ demo-llm: ## Serve the dashboard with pretend language models on loopback, to se
 install: ## Make .venv and install what the dashboard needs; another Python: make install PYTHON=python3.12
 	@sh scripts/bootstrap.sh run
 
-# Three processes on two cores: a test in a browser waits nearly as often as it works.
 test: ## Run all tests, those in a browser too; a part of them: make test ARGS="-m 'not browser'"
 	@sh scripts/bootstrap.sh test
-	$(VENV_PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(VENV_PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: ## Run the tests that take long: threads, kills and readers for minutes
 	@sh scripts/bootstrap.sh check
