@@ -25,7 +25,7 @@ from sitt_core.errors import (
     shown,
     without_credentials,
 )
-from sitt_core.ingest import Built
+from sitt_core.ingest import Built, Check
 from sitt_core.journal import KEPT_FAILURES, Entry, SourceEntry
 from sitt_core.plan import Plan, Update, digest_of, listed, plan_updates, require_removals_allowed
 from sitt_core.store.layout import CORPUS_FILE, UPDATE_LOCK, current_generation, storage_errors, write_lock
@@ -269,36 +269,58 @@ def carry_out(
         else:
             require_removals_allowed([update.plan for update in found.updates], wish.allow_removals)
             _ask(planned, outcome)
-            check = None
-            if corpus is not None and outcome.touched is not None:
-                check = checking(
-                    workshop,
-                    corpus,
-                    found.updates,
-                    wish.configurations[0],
-                    touched=outcome.touched,
-                    max_drop=wish.max_recall_drop,
-                    confirm=confirm,
-                    tell=_telling(outcome, told),
-                    report=report,
-                )
-            recipe, *carry = [workshop.recipe(each, language=wish.language or build.language_of(corpus)) for each in wish.configurations]
-            outcome.built = ingest.apply_update(
-                corpus_dir,
-                corpus,
-                found.updates,
-                recipe=recipe,
-                carry=carry,
-                report=report,
-                allow_removals=wish.allow_removals,
-                check=check,
-                locked=locked,
-            )
+            check = _checking(workshop, wish, corpus, outcome, told=told, confirm=confirm, report=report)
+            outcome.built = _publish(workshop, wish, corpus, found, check=check, locked=locked, report=report)
         outcome.generation = current_generation(corpus_dir)
         build.prune_fetched(workshop.settings)
         done(outcome)
         _require_all_read(found)
     return outcome
+
+
+def _checking(
+    workshop: Workshop,
+    wish: Wish,
+    corpus: Corpus | None,
+    outcome: Outcome,
+    *,
+    told: Callable[[Preflight], None],
+    confirm: Callable[[Preflight], bool] | None,
+    report: Report,
+) -> Check | None:
+    """What looks at the next generation before it is published; None for the first one, which there is nothing to compare with."""
+    if corpus is None or outcome.found is None or outcome.touched is None:
+        return None
+    return checking(
+        workshop,
+        corpus,
+        outcome.found.updates,
+        wish.configurations[0],
+        touched=outcome.touched,
+        max_drop=wish.max_recall_drop,
+        confirm=confirm,
+        tell=_telling(outcome, told),
+        report=report,
+    )
+
+
+def _publish(
+    workshop: Workshop, wish: Wish, corpus: Corpus | None, found: Found, *, check: Check | None, locked: bool, report: Report
+) -> Built:
+    """The next generation with the indexes of the wish's configurations."""
+    language = wish.language or build.language_of(corpus)
+    recipe, *carry = [workshop.recipe(each, language=language) for each in wish.configurations]
+    return ingest.apply_update(
+        workshop.settings.store_dir / wish.corpus,
+        corpus,
+        found.updates,
+        recipe=recipe,
+        carry=carry,
+        report=report,
+        allow_removals=wish.allow_removals,
+        check=check,
+        locked=locked,
+    )
 
 
 def _ask(planned: Asked, outcome: Outcome) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sitt_core import journal
 from sitt_core.journal import Entry, SourceEntry, entries, freshness, record
 
-PLACES = {"markdown:notes": "markdown:/home/me/notes", "sitemap:moor.example": "sitemap:https://moor.example/sitemap.xml"}
+PLACES = {"markdown:notes": "markdown:~/notes", "sitemap:moor.example": "sitemap:https://moor.example/sitemap.xml"}
 
 
 def entry(at: float, *, corpus: str = "notes", outcome: str = "published", **source: object) -> Entry:
